@@ -1,0 +1,55 @@
+# Every target sets up what it needs: Python 3.11 or newer and make are enough. No Docker, no root.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PACKAGES := libs/contracts libs/runtime libs/adapters services/ingest services/dispatcher services/monitor services/bot simulator cli
+PYPROJECTS := $(addsuffix /pyproject.toml,$(PACKAGES))
+SOURCES := libs services cli simulator tests requirements docs
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test check format lock schema clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## make .venv with everything in it; the command is .venv/bin/autopost
+
+$(READY): requirements/dev.txt requirements/bootstrap.txt $(PYPROJECTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "autopost needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=python3.11 (or newer)."; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' || { echo "The venv module is missing; on Debian: apt install python3-venv"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.txt
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --require-hashes requirements/dev.txt
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation $(addprefix -e ./,$(PACKAGES))
+	@touch $(READY)
+
+run: $(READY) ## Postgres, NATS, S3, the simulator and the four services; Ctrl-C ends them all
+	@$(BIN)/autopost up
+
+demo: $(READY) ## watch one post reach 40 channels, and the four criteria one by one
+	@$(BIN)/autopost demo
+
+test: $(READY) ## every test, against a real Postgres, NATS and S3
+	@$(BIN)/pytest
+
+check: $(READY) ## look, change nothing: format, lint, types, boundaries, SQL
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/squawk --config db/squawk.toml db/migrations/*.sql
+
+format: $(READY) ## let ruff rewrite the files
+	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --fix $(SOURCES)
+
+lock: $(READY) ## write the hashed locks anew; make lock UPGRADE=--upgrade for newer versions
+	@PATH=$(BIN):$$PATH $(BIN)/python requirements/lock.py $(UPGRADE)
+
+schema: $(READY) ## write db/schema.sql from the migrations
+	@$(BIN)/autopost migrate schema --write
+
+clean: ## remove the venv and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

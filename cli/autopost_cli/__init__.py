@@ -1,0 +1,1 @@
+"""The `autopost` command: up, demo, migrate, seed."""

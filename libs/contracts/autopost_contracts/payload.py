@@ -1,0 +1,79 @@
+"""What a sender may say (``PostRequest``) and what is left of it once it is normalised (``Content``).
+
+Only ``Content`` is hashed, stored and compiled. Tags, routing hints, flags and schedules steer one post
+and are no part of what it says, so they stay outside.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+ParseMode = Literal["HTML", "Markdown"]
+MediaType = Literal["image", "video", "animation", "audio", "file"]
+Platform = Literal["telegram", "max"]
+
+ButtonText = Annotated[str, Meta(min_length=1, max_length=128)]
+Link = Annotated[str, Meta(min_length=1, max_length=2048)]
+Tag = Annotated[str, Meta(min_length=1, max_length=64)]
+SourceRef = Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class Button(Struct, frozen=True, forbid_unknown_fields=True):
+    text: ButtonText
+    url: Link
+
+
+class MediaItem(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Names exactly one of its four sources; a provider's own id goes to that provider only."""
+
+    type: MediaType | Literal["photo", "document"]
+    url: Link | None = None
+    blob_ref: str | None = None
+    file_id: str | None = None
+    attachment_token: str | None = None
+    caption: str | None = None
+
+
+class Routing(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Narrows what ``route_filter`` lets through; it never widens it."""
+
+    channels: tuple[str, ...] = ()
+    channel_tags: tuple[Tag, ...] = ()
+
+
+class PostRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of ``POST /v1/posts``."""
+
+    text: str | None = None
+    parse_mode: ParseMode | None = None
+    links: Annotated[tuple[Link, ...], Meta(max_length=20)] = ()
+    media: Annotated[tuple[MediaItem, ...], Meta(max_length=100)] = ()
+    buttons: Annotated[tuple[Button | tuple[Button, ...], ...], Meta(max_length=100)] = ()
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=50)] = ()
+    routing: Routing = Routing()
+    disable_preview: bool = False
+    silent: bool = False
+    source_ref: SourceRef | None = None
+    scheduled_for: datetime | None = None
+    meta: dict[str, Any] | None = None
+    workspace_id: str | None = None
+    """A hint at most: the tenant comes from the endpoint alone."""
+
+
+class Content(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The normalised post: what is hashed, stored once, and compiled for each render profile."""
+
+    type: Literal["text", "media"] = "text"
+    text: str = ""
+    parse_mode: ParseMode | None = None
+    media: tuple[MediaItem, ...] = ()
+    links: tuple[str, ...] = ()
+    buttons: tuple[tuple[Button, ...], ...] = ()
+
+
+class Flags(Struct, frozen=True, omit_defaults=True):
+    """How a post is shown, not what it says."""
+
+    disable_preview: bool = False
+    silent: bool = False

@@ -1,0 +1,113 @@
+"""The streams, consumers and subjects of JetStream, in one place.
+
+Postgres decides and JetStream only wakes and tells: nothing here may carry state that is not in the database.
+Workspace ids are safe subject tokens; no text of a user ever becomes one.
+"""
+
+from datetime import timedelta
+from typing import Literal
+
+from msgspec import Struct
+
+from autopost_contracts.events import Action
+from autopost_contracts.ids import WorkspaceId
+
+DEFAULT_NAMESPACE = "autopost"
+
+
+class StreamSpec(Struct, frozen=True, kw_only=True):
+    name: str
+    subjects: tuple[str, ...]
+    storage: Literal["memory", "file"]
+    max_age: timedelta
+    max_msgs_per_subject: int = -1
+    duplicate_window: timedelta = timedelta(minutes=2)
+
+
+class ConsumerSpec(Struct, frozen=True, kw_only=True):
+    """A durable pull consumer; ``acks`` is false only where a lost message costs nothing."""
+
+    stream: str
+    durable: str
+    filter_subject: str
+    acks: bool
+    ack_wait: timedelta = timedelta(seconds=30)
+    max_ack_pending: int = 1000
+
+
+class Topology(Struct, frozen=True):
+    """All names under one namespace, so that tests and tenants of one NATS server cannot meet."""
+
+    namespace: str = DEFAULT_NAMESPACE
+
+    def stream(self, name: str) -> str:
+        return name if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace.upper().replace('.', '_')}_{name}"
+
+    def subject(self, tail: str) -> str:
+        return f"{self.namespace}.{tail}"
+
+    @property
+    def commands(self) -> str:
+        return "delivery.commands" if self.namespace == DEFAULT_NAMESPACE else self.subject("delivery.commands")
+
+    def wakeup_dispatch(self, workspace: WorkspaceId) -> str:
+        return self.subject(f"wakeup.dispatch.{workspace}")
+
+    def wakeup_bot(self, workspace: WorkspaceId) -> str:
+        return self.subject(f"wakeup.bot.{workspace}")
+
+    def audit(self, workspace: WorkspaceId, action: Action) -> str:
+        return self.subject(f"audit.{workspace}.{action}")
+
+    @property
+    def streams(self) -> tuple[StreamSpec, ...]:
+        return (
+            StreamSpec(
+                name=self.stream("WAKEUPS"),
+                subjects=(self.subject("wakeup.>"),),
+                storage="memory",
+                max_age=timedelta(minutes=1),
+                max_msgs_per_subject=1,  # a thousand wakeups of one workspace are one
+                duplicate_window=timedelta(seconds=1),
+            ),
+            StreamSpec(
+                name=self.stream("AUDIT"),
+                subjects=(self.subject("audit.>"),),
+                storage="file",
+                max_age=timedelta(days=30),
+            ),
+            StreamSpec(
+                name=self.stream("COMMANDS"),
+                subjects=(self.commands, f"{self.commands}.dlq"),
+                storage="file",
+                max_age=timedelta(days=30),
+            ),
+            StreamSpec(
+                name=self.stream("CHAT"),
+                subjects=(self.subject("chat.>"),),
+                storage="memory",
+                max_age=timedelta(hours=1),
+            ),
+        )
+
+    @property
+    def dispatcher_wakeups(self) -> ConsumerSpec:
+        return ConsumerSpec(
+            stream=self.stream("WAKEUPS"),
+            durable="dispatcher",
+            filter_subject=self.subject("wakeup.dispatch.*"),
+            acks=False,
+        )
+
+    @property
+    def bot_wakeups(self) -> ConsumerSpec:
+        return ConsumerSpec(
+            stream=self.stream("WAKEUPS"),
+            durable="bot",
+            filter_subject=self.subject("wakeup.bot.*"),
+            acks=False,
+        )
+
+    @property
+    def consumers(self) -> tuple[ConsumerSpec, ...]:
+        return (self.dispatcher_wakeups, self.bot_wakeups)

@@ -1,0 +1,1 @@
+"""What every service stands on: config, lifecycle, Postgres, JetStream, S3, HTTP, telemetry, health."""

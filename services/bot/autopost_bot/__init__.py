@@ -1,0 +1,1 @@
+"""Answers shop customers in MAX, deterministically."""

@@ -1,0 +1,1 @@
+"""Claims what is due, sends it, commits how it ended."""

@@ -1,0 +1,1 @@
+"""Takes posts in by webhook and feed, and enqueues them."""

@@ -1,0 +1,1 @@
+"""Recovers leases, relays the audit log, watches the queue."""
