@@ -1,0 +1,54 @@
+"""What a database really holds, as sorted lines: two databases with the same lines have the same schema.
+
+Weekly partitions of `events` and the ledger of the migrations themselves are left out: they follow the calendar
+and the history, not the schema.
+"""
+
+from hashlib import sha256
+from typing import Any
+
+import asyncpg
+
+OURS = "relnamespace = 'public'::regnamespace AND NOT relispartition AND relname NOT LIKE 'schema\\_ledger%'"
+
+QUERIES = {
+    "type": """
+        SELECT format('%s: %s', t.typname, string_agg(e.enumlabel, ', ' ORDER BY e.enumsortorder))
+        FROM pg_type t JOIN pg_enum e ON e.enumtypid = t.oid
+        WHERE t.typnamespace = 'public'::regnamespace GROUP BY t.typname""",
+    "relation": f"""
+        SELECT format('%s %s %s %s %s', relkind, relname, coalesce(array_to_string(reloptions, ','), ''),
+                      coalesce(pg_get_partkeydef(oid), ''), coalesce(relacl::text, ''))
+        FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'S') AND {OURS}""",
+    "column": f"""
+        SELECT format('%s.%s %s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+                      CASE WHEN a.attnotnull THEN 'not null' ELSE 'null' END, a.attgenerated,
+                      coalesce(pg_get_expr(d.adbin, d.adrelid), ''))
+        FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+        WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v') AND {OURS}""",
+    "constraint": f"""
+        SELECT format('%s %s %s', c.relname, k.conname, pg_get_constraintdef(k.oid))
+        FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid WHERE {OURS}""",
+    "index": f"""
+        SELECT pg_get_indexdef(i.indexrelid)
+        FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE {OURS}""",
+    "trigger": f"""
+        SELECT pg_get_triggerdef(t.oid)
+        FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND {OURS}""",
+    "view": f"SELECT format('%s %s', relname, pg_get_viewdef(oid)) FROM pg_class WHERE relkind = 'v' AND {OURS}",
+    "function": """
+        SELECT format('%s %s', pg_get_functiondef(oid), coalesce(proacl::text, ''))
+        FROM pg_proc WHERE pronamespace = 'public'::regnamespace""",
+}
+
+
+async def describe(connection: "asyncpg.Connection[Any]") -> list[str]:
+    lines = []
+    for kind, query in QUERIES.items():
+        lines += [f"{kind} {row[0]}" for row in await connection.fetch(query)]
+    return sorted(lines)
+
+
+async def digest(connection: "asyncpg.Connection[Any]") -> str:
+    return sha256("\n".join(await describe(connection)).encode()).hexdigest()

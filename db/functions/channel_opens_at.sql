@@ -1,0 +1,16 @@
+-- channel_opens_at(channel, at) -> when the channel's own gates let a post through: `at` if they do now
+--
+-- disabled -> never; paused -> when the pause ends; windowed -> inside a window. Rates are not asked here.
+CREATE OR REPLACE FUNCTION channel_opens_at(p_channel channels, p_at timestamptz)
+RETURNS timestamptz
+LANGUAGE sql
+STABLE PARALLEL SAFE
+AS $$
+    SELECT CASE
+        WHEN NOT p_channel.enabled THEN 'infinity'
+        WHEN p_channel.window_mode = 'windowed'
+            THEN window_opens_at(p_channel.posting_window, p_channel.timezone,
+                                 greatest(p_channel.paused_until, p_at))
+        ELSE greatest(p_channel.paused_until, p_at)
+    END
+$$;

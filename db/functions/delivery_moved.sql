@@ -1,0 +1,132 @@
+-- delivery_moved() trigger on deliveries, after UPDATE, once per statement
+--
+-- Refuses illegal moves, whoever makes them, and carries the legal ones into delivery_queue, channel_counters
+-- and channel_due. An operator's UPDATE and our functions take this same path, so the tables cannot disagree.
+--
+-- Changes   delivery_queue (taken, freed, woken, removed), channel_counters, channel_due
+-- Locks     channels FOR KEY SHARE (only for rows that wait again), delivery_queue, channel_counters,
+--           channel_due: each by key
+-- Raises    AP002 on an illegal transition, AP003 when attempt moves any other way than up by one into sending,
+--           AP004 when a key changes.
+CREATE OR REPLACE FUNCTION delivery_moved()
+RETURNS trigger
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _seen record;
+    _now timestamptz := clock_timestamp();
+BEGIN
+    SELECT count(*) AS moved,
+           (SELECT count(*) FROM new_rows) AS written,
+           min(format('%s cannot become %s', o.status, n.status))
+               FILTER (WHERE o.status <> n.status AND NOT is_legal_transition(o.status, n.status)) AS illegal,
+           min(format('attempt of a delivery moved from %s to %s', o.attempt, n.attempt))
+               FILTER (WHERE n.attempt <> o.attempt
+                         AND NOT (n.attempt = o.attempt + 1 AND n.status = 'sending' AND o.status <> 'sending'))
+               AS miscounted,
+           bool_or(n.status IN ('claimed', 'sending')) AS some_taken,
+           bool_or(n.status IN ('queued', 'retry')) AS some_waiting,
+           bool_or(n.status = 'sending' AND o.status <> 'sending') AS some_started,
+           bool_or(n.status <> 'sending' AND o.status = 'sending') AS some_ended,
+           bool_or(n.status IN ('sent', 'deduped', 'failed_permanent', 'dead')) AS some_final
+    INTO _seen
+    FROM old_rows o
+    JOIN new_rows n USING (workspace_id, delivery_id);
+
+    IF _seen.moved <> _seen.written THEN
+        RAISE EXCEPTION 'the key of a delivery cannot change' USING ERRCODE = 'AP004';
+    ELSIF _seen.illegal IS NOT NULL THEN
+        RAISE EXCEPTION 'a delivery that is %', _seen.illegal USING ERRCODE = 'AP002';
+    ELSIF _seen.miscounted IS NOT NULL THEN
+        RAISE EXCEPTION '%', _seen.miscounted
+            USING ERRCODE = 'AP003', HINT = 'attempt rises by one on the way into sending and never otherwise';
+    END IF;
+
+    IF _seen.some_taken THEN
+        UPDATE delivery_queue q
+        SET claim_token = coalesce(n.claim_token, '00000000-0000-0000-0000-000000000000'),
+            lease_until = n.sending_lease_until
+        FROM new_rows n
+        WHERE q.workspace_id = n.workspace_id
+          AND q.delivery_id = n.delivery_id
+          AND n.status IN ('claimed', 'sending');
+    END IF;
+
+    IF _seen.some_final THEN
+        DELETE FROM delivery_queue q
+        USING new_rows n
+        WHERE q.workspace_id = n.workspace_id
+          AND q.delivery_id = n.delivery_id
+          AND n.status IN ('sent', 'deduped', 'failed_permanent', 'dead');
+    END IF;
+
+    IF _seen.some_waiting THEN
+        -- The same lock that the foreign key takes for a new delivery: see claim_deliveries.
+        PERFORM 1
+        FROM channels c
+        WHERE (c.workspace_id, c.channel_id) IN
+              (SELECT n.workspace_id, n.channel_id FROM new_rows n WHERE n.status IN ('queued', 'retry'))
+        ORDER BY c.channel_id
+        FOR KEY SHARE;
+
+        INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at, calls)
+        SELECT n.workspace_id, n.delivery_id, n.channel_id, due > _now,
+               CASE WHEN due > _now THEN due ELSE n.created_at END,
+               coalesce(r.calls, 1)
+        FROM new_rows n
+        CROSS JOIN LATERAL due_of(n.status, n.not_before, n.scheduled_for, n.next_retry_at) AS due
+        LEFT JOIN renderings r
+          ON r.workspace_id = n.workspace_id
+         AND r.rendering_id = n.rendering_id
+        WHERE n.status IN ('queued', 'retry')
+        ORDER BY n.delivery_id
+        ON CONFLICT (workspace_id, delivery_id) DO UPDATE
+        SET asleep = excluded.asleep,
+            sort_at = excluded.sort_at,
+            claim_token = NULL,
+            lease_until = NULL;
+    END IF;
+
+    IF _seen.some_started THEN
+        PERFORM count_flight(n.workspace_id, 'started', array_agg(n.channel_id), array_agg(n.moved))
+        FROM (
+            SELECT s.workspace_id, s.channel_id, count(*) AS moved
+            FROM new_rows s
+            JOIN old_rows o USING (workspace_id, delivery_id)
+            WHERE s.status = 'sending' AND o.status <> 'sending'
+            GROUP BY s.workspace_id, s.channel_id
+        ) n
+        GROUP BY n.workspace_id;
+    END IF;
+
+    IF _seen.some_ended THEN
+        PERFORM count_flight(n.workspace_id, 'ended', array_agg(n.channel_id), array_agg(n.moved))
+        FROM (
+            SELECT o.workspace_id, o.channel_id, count(*) AS moved
+            FROM old_rows o
+            JOIN new_rows e USING (workspace_id, delivery_id)
+            WHERE o.status = 'sending' AND e.status <> 'sending'
+            GROUP BY o.workspace_id, o.channel_id
+        ) n
+        GROUP BY n.workspace_id;
+    END IF;
+
+    IF _seen.some_waiting THEN
+        PERFORM make_channels_due(n.workspace_id, array_agg(n.channel_id), array_agg(n.due))
+        FROM (
+            SELECT w.workspace_id, w.channel_id,
+                   min(due_of(w.status, w.not_before, w.scheduled_for, w.next_retry_at)) AS due
+            FROM new_rows w
+            WHERE w.status IN ('queued', 'retry')
+            GROUP BY w.workspace_id, w.channel_id
+        ) n
+        GROUP BY n.workspace_id;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER delivery_moved
+    AFTER UPDATE ON deliveries
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION delivery_moved();

@@ -1,0 +1,34 @@
+-- make_channels_due(workspace_id, channel_ids, dues) -> how many channels were brought forward
+--
+-- Something in these channels may be claimed at these times. Brings channel_due forward, never back.
+-- A channel that waits for a free place is left alone: the commit that frees one makes it due.
+--
+-- Locks     channel_due by channel_id
+CREATE OR REPLACE FUNCTION make_channels_due(p_workspace_id uuid, p_channel_ids uuid[], p_dues timestamptz[])
+RETURNS int
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _moved int;
+BEGIN
+    WITH wanted AS MATERIALIZED (
+        SELECT d.channel_id, w.due
+        FROM unnest(p_channel_ids, p_dues) AS w (channel_id, due)
+        JOIN channel_due d
+          ON d.workspace_id = p_workspace_id
+         AND d.channel_id = w.channel_id
+        WHERE d.next_due_at > w.due
+          AND NOT d.waits_for_place
+        ORDER BY d.channel_id
+        FOR UPDATE OF d
+    )
+    UPDATE channel_due d
+    SET next_due_at = least(d.next_due_at, w.due)
+    FROM wanted w
+    WHERE d.workspace_id = p_workspace_id
+      AND d.channel_id = w.channel_id;
+
+    GET DIAGNOSTICS _moved = ROW_COUNT;
+    RETURN _moved;
+END $$;

@@ -1,0 +1,22 @@
+-- next_due_at(workspace_id) -> when a claim in this workspace is next worth it; 'infinity' if nothing waits for time
+--
+-- Channels held by max_parallel alone are left out: the commit that frees a place is their alarm.
+CREATE OR REPLACE FUNCTION next_due_at(p_workspace_id uuid)
+RETURNS timestamptz
+LANGUAGE sql
+STABLE
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+    SELECT coalesce(min(greatest(due.next_due_at, g.next_allowed_at)), 'infinity')
+    FROM platform_limits g
+    CROSS JOIN LATERAL (
+        SELECT d.next_due_at
+        FROM channel_due d
+        WHERE d.workspace_id = g.workspace_id
+          AND d.platform = g.platform
+          AND d.rate_group = g.rate_group
+        ORDER BY d.next_due_at
+        LIMIT 1
+    ) AS due
+    WHERE g.workspace_id = p_workspace_id
+$$;

@@ -1,0 +1,18 @@
+-- queue_depth() -> live deliveries by status, and how long the oldest due one has waited
+CREATE OR REPLACE FUNCTION queue_depth()
+RETURNS TABLE (status text, deliveries bigint, oldest_due_seconds double precision)
+LANGUAGE sql
+STABLE
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+    SELECT s.status::text, count(q.delivery_id),
+           coalesce(max(extract(epoch FROM clock_timestamp() - d.created_at))
+                        FILTER (WHERE NOT q.asleep AND q.claim_token IS NULL), 0)::double precision
+    FROM unnest('{queued,claimed,sending,retry}'::delivery_status[]) AS s (status)
+    LEFT JOIN (delivery_queue q
+               JOIN deliveries d
+                 ON d.workspace_id = q.workspace_id
+                AND d.delivery_id = q.delivery_id)
+      ON d.status = s.status
+    GROUP BY s.status
+$$;

@@ -1,0 +1,31 @@
+-- slot_gate(next_allowed_at, rate_rps, now, tolerance) -> base, step, room
+--
+-- base   when the first free slot is; at most `tolerance` in the past, so idling earns no burst
+-- step   the distance between two slots; 0 without a rate
+-- room   how many slots may start by now; 0 while the gate (or a cooldown) is in the future
+CREATE OR REPLACE FUNCTION slot_gate(
+    p_next_allowed_at timestamptz,
+    p_rate_rps numeric,
+    p_now timestamptz,
+    p_tolerance interval,
+    OUT base timestamptz,
+    OUT step interval,
+    OUT room bigint
+)
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT b.base, b.step,
+           CASE
+               WHEN b.base > p_now THEN 0
+               WHEN b.step = interval '0' THEN 1000000000
+               ELSE 1 + floor(extract(epoch FROM p_now - b.base) / extract(epoch FROM b.step))
+           END::bigint
+    FROM (
+        SELECT CASE
+                   WHEN p_next_allowed_at IS NULL THEN p_now
+                   ELSE greatest(p_next_allowed_at, p_now - p_tolerance)
+               END AS base,
+               rate_step(p_rate_rps) AS step
+    ) AS b
+$$;

@@ -1,0 +1,59 @@
+-- Who may do what. A service executes its functions and nothing else: no table, no view of another's, no DDL.
+-- The owner of the schema is a member of each role, so one database URL serves every service (they SET ROLE).
+
+DO $$
+DECLARE
+    _role text;
+BEGIN
+    FOREACH _role IN ARRAY '{autopost_ingest,autopost_dispatcher,autopost_monitor,autopost_bot,autopost_reader}'::text[]
+    LOOP
+        BEGIN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', _role);
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN
+            NULL;
+        END;
+        IF NOT pg_has_role(current_user, _role, 'MEMBER') THEN
+            EXECUTE format('GRANT %I TO CURRENT_USER', _role);
+        END IF;
+    END LOOP;
+END $$;
+
+-- New functions are everybody's unless this is said.
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC;
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+
+GRANT USAGE ON SCHEMA public
+    TO autopost_ingest, autopost_dispatcher, autopost_monitor, autopost_bot, autopost_reader;
+
+GRANT EXECUTE ON FUNCTION
+    resolve_endpoint(text, text),
+    admit_post(uuid, uuid, jsonb, text, boolean),
+    refuse_ingress(uuid, uuid, text, event_action, text, jsonb, text)
+    TO autopost_ingest;
+
+GRANT EXECUTE ON FUNCTION
+    claim_deliveries(uuid, uuid, int, interval, interval, timestamptz),
+    commit_deliveries(uuid, jsonb, interval, int, double precision),
+    due_workspaces(int),
+    next_due_at(uuid),
+    read_credentials(uuid, text, text[]),
+    read_outcomes(uuid, uuid[], uuid[]),
+    read_renderings(uuid, uuid[]),
+    record_progress(uuid, uuid, uuid, int, text[]),
+    renew_leases(uuid, uuid[], uuid[], interval)
+    TO autopost_dispatcher;
+
+GRANT EXECUTE ON FUNCTION
+    active_workspaces(),
+    ensure_event_partitions(interval),
+    queue_depth(),
+    recover_claimed_leases(uuid, timestamptz, interval, int),
+    recover_sending_leases(uuid, timestamptz, int, double precision)
+    TO autopost_monitor;
+
+GRANT EXECUTE ON FUNCTION
+    bot_backlog(),
+    read_credentials(uuid, text, text[])
+    TO autopost_bot;
