@@ -1,6 +1,7 @@
 -- next_due_at(workspace_id) -> when a claim in this workspace is next worth it; 'infinity' if nothing waits for time
 --
--- Channels held by max_parallel alone are left out: the commit that frees a place is their alarm.
+-- Channels held by max_parallel alone are left out: the commit that frees a place is their alarm. So is everything
+-- in a workspace that is not active: the poll finds it when it is active again.
 CREATE OR REPLACE FUNCTION next_due_at(p_workspace_id uuid)
 RETURNS timestamptz
 LANGUAGE sql
@@ -9,6 +10,9 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     SELECT coalesce(min(greatest(due.next_due_at, g.next_allowed_at)), 'infinity')
     FROM platform_limits g
+    JOIN workspaces w
+      ON w.workspace_id = g.workspace_id
+     AND w.status = 'active'
     CROSS JOIN LATERAL (
         SELECT d.next_due_at
         FROM channel_due d

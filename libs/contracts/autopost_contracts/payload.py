@@ -11,7 +11,8 @@ from msgspec import Meta, Struct
 
 ParseMode = Literal["HTML", "Markdown"]
 MediaType = Literal["image", "video", "animation", "audio", "file"]
-Platform = Literal["telegram", "max"]
+Platform = str
+"""A name like ``telegram`` or ``max``; the adapters say which there are."""
 
 ButtonText = Annotated[str, Meta(min_length=1, max_length=128)]
 Link = Annotated[str, Meta(min_length=1, max_length=2048)]

@@ -1,0 +1,14 @@
+"""Development credentials: known to everybody, good for the simulator and for nothing else."""
+
+WORKSPACE = "0de00000-0000-4000-8000-000000000001"
+"""The demo workspace of `db/seed.sql`."""
+
+PUSH_SECRET = "demo-push-secret-for-development"  # noqa: S105  documented in db/seed.sql
+
+TOKENS = {
+    "AUTOPOST_DEMO_TELEGRAM_TOKEN": "1000001:demo-telegram-token-for-development-only",
+    "AUTOPOST_DEMO_MAX_TOKEN": "demo-max-token-for-development-only",
+    "AUTOPOST_SHOP_TELEGRAM_TOKEN": "1000002:shop-telegram-token-for-development-only",
+    "AUTOPOST_SHOP_MAX_TOKEN": "shop-max-token-for-development-only",
+}
+"""What the seed's credential bindings name."""

@@ -1,0 +1,66 @@
+"""A Postgres data folder: whose it is, and how it is made.
+
+Under root everything here runs as another account, which may be unable to walk
+the folders above the data (/root, say). So it gets the folder as an open
+descriptor and a path through /proc that starts there.
+"""
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from autopost_cli.embedded.places import postgres_programs, run_as
+from autopost_cli.embedded.processes import Account, BackendError
+
+SUPERUSER = "postgres"
+OPTIONS = ["-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-instructions"]
+LOCALE = {18: ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"], 16: ["--locale=C"]}
+
+
+def account_for(data: Path) -> Account | None:
+    """Under root: the owner of an existing cluster, else ``nobody``; otherwise ourselves."""
+    if os.geteuid() != 0:
+        return None
+    if (data / "PG_VERSION").exists() and data.stat().st_uid != 0:
+        return Account.owner_of(data)
+    return Account.nobody()
+
+
+@contextlib.contextmanager
+def opened(data: Path, account: Account | None) -> Iterator[tuple[int, str]]:
+    """A descriptor to pass on, and the path by which ``account`` reaches the folder."""
+    descriptor = os.open(data, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield descriptor, f"/proc/self/fd/{descriptor}" if account and sys.platform == "linux" else str(data)
+    finally:
+        os.close(descriptor)
+
+
+def make_cluster(data: Path, major: int, account: Account | None, *, synced: bool) -> None:
+    """Does nothing when there is one: data that was kept is used again.
+
+    Not copied from a ready one: each cluster needs its own system identifier.
+    """
+    if (data / "PG_VERSION").exists():
+        return
+    if data.exists() and any(data.iterdir()):
+        raise BackendError(f"{data} is neither empty nor a Postgres data folder")
+    unfinished = data.with_name(f"{data.name}.new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700, parents=True)
+    if account:
+        os.chown(unfinished, account.uid, account.gid)
+    _initdb(unfinished, major, account, synced=synced)
+    unfinished.rename(data)
+
+
+def _initdb(data: Path, major: int, account: Account | None, *, synced: bool) -> None:
+    options = [*OPTIONS, *LOCALE[major], *([] if synced else ["--no-sync"])]
+    with opened(data, account) as (descriptor, path):
+        command: list[str | Path] = [postgres_programs(major, account) / "initdb", "-D", path, *options]
+        made = run_as(account, command, pass_fds=[descriptor])
+    if made.returncode != 0:
+        raise BackendError(f"initdb failed:\n{made.stderr or made.stdout}")

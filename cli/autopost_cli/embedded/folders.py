@@ -1,0 +1,59 @@
+"""Data folders: each used by one process at a time, and scratch ones that leave nothing behind."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from autopost_cli.embedded.processes import BackendError
+
+LOCK = "lock"
+
+
+class FolderInUseError(BackendError):
+    def __init__(self, folder: Path, holder: str) -> None:
+        super().__init__(f"{folder} is in use by process {holder or '?'}; stop it or choose another folder")
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[Path]:
+    """Ours until the block ends, or this process does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("a+") as lock:
+        _take(lock, folder)
+        yield folder
+
+
+def _take(lock: IO[str], folder: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        raise FolderInUseError(folder, lock.read()) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+
+
+@contextlib.contextmanager
+def scratch(prefix: str, root: Path) -> Iterator[Path]:
+    """A new folder, gone at the end; those of killed predecessors go now."""
+    _sweep(prefix, root)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=root))
+    try:
+        with held(folder):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(prefix: str, root: Path) -> None:
+    for folder in root.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError, FolderInUseError):
+            if folder.stat().st_uid == os.geteuid() and (folder / LOCK).exists():  # no lock yet: being made
+                with held(folder):
+                    shutil.rmtree(folder)

@@ -1,0 +1,250 @@
+"""Everything that ``autopost up`` starts, in order, as one object that a test or a demo can drive.
+
+    async with Stack() as stack:
+        stack.kill("dispatcher", signal.SIGKILL)
+
+The parts are called postgres, nats, s3, simulator, and as the services are.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from autopost_cli.backends import DATABASE, Backends
+from autopost_cli.embedded.folders import held, scratch
+from autopost_cli.embedded.postgres import DURABLE
+from autopost_cli.embedded.processes import BackendError, Process
+from autopost_cli.embedded.program import Program, shortened
+from autopost_cli.prepare import Prepare, await_database, create_database, prepare_database, prepare_streams
+from autopost_cli.services import SERVICES, Service, ServiceProgram, environment
+from autopost_cli.settings import Ports, read_settings
+from autopost_cli.supervise import Keeper
+
+ALL = ("postgres", "nats", "s3", "simulator")
+READY_WITHIN = timedelta(seconds=60)
+DRAIN = timedelta(seconds=8)
+WHOLE_END = timedelta(seconds=9.5)  # the services have ``DRAIN`` of it, the backends share the rest
+DEFAULTS = {"AUTOPOST_DRAIN_TIMEOUT": "7s"}
+OnLogs = Callable[[Path], contextlib.AbstractContextManager[Any]]
+
+
+class Stack:
+    """``env`` takes the place of this process's environment; ``service_env`` goes on top of it, by service.
+
+    Raises ``ConfigError`` for settings that make no sense, ``BackendError`` when a
+    part does not start, ``RefusedError`` when a service does not like its configuration.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        service_env: Mapping[str, Mapping[str, str]] | None = None,
+        services: Sequence[Service] = SERVICES,
+        backends: Collection[str] = ALL,
+        postgres_settings: Mapping[str, str] = DURABLE,
+        prepare: Prepare = prepare_database,
+        ready_within: timedelta = READY_WITHIN,
+        drain: timedelta = DRAIN,
+        on_logs: OnLogs | None = None,
+    ) -> None:
+        self._env = {**DEFAULTS, **(os.environ if env is None else env)}
+        self._service_env = service_env or {}
+        self._services = services
+        self._wanted = backends
+        self._postgres_settings = postgres_settings
+        self._prepare = prepare
+        self._ready_within = ready_within
+        self._drain = drain
+        self._on_logs = on_logs or (lambda _: contextlib.nullcontext())
+        self._asked_data = data
+        self._settings = read_settings(self._env)
+        self._open = contextlib.ExitStack()
+        self._keepers: dict[str, Keeper] = {}
+        self.data: Path
+        self.backends: Backends
+        self._refusal: asyncio.Future[None]
+
+    async def __aenter__(self) -> Self:
+        self._refusal = asyncio.get_running_loop().create_future()
+        try:
+            await self._start()
+        except BaseException:
+            await self._end()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    @property
+    def urls(self) -> dict[str, str | None]:
+        """The public address of each service that has one."""
+        return {name: program.url for name, program in self._service_programs() if program.url}
+
+    @property
+    def health_urls(self) -> dict[str, str]:
+        return {name: program.health_url for name, program in self._service_programs()}
+
+    def describe(self) -> dict[str, Any]:
+        """The line of ``autopost up --json``."""
+        return {
+            **self.health_urls,
+            **self.urls,
+            "simulator": self.backends.simulator_url,
+            "database_url": self.backends.database_url,
+            "nats_url": self.backends.nats_url,
+            "s3_url": self.backends.s3_url,
+            "health": self.health_urls,
+        }
+
+    def log(self, name: str) -> Path:
+        return self.data / "logs" / f"{name}.log"
+
+    def log_lines(self, name: str) -> list[str]:
+        return self.log(name).read_text(errors="replace").splitlines()
+
+    def pid(self, name: str) -> int:
+        return self._process(name).pid
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """The supervisor then does what it does for every program that ends by itself."""
+        self._process(name).send(number)
+
+    def kill_all(self) -> None:
+        for keeper in self._keepers.values():
+            if keeper.program.process:
+                keeper.program.process.kill_group()
+
+    async def stop(self, name: str) -> None:
+        """And leave it stopped."""
+        await self._keepers[name].stop()
+
+    async def start(self, name: str) -> None:
+        """What was stopped, on the same port and data; returns when it answers."""
+        await self._keepers[name].start()
+        await self.ready(name)
+
+    async def ready(self, name: str) -> None:
+        await self._keepers[name].ready(self._ready_within)
+
+    async def restart(self, name: str, env: Mapping[str, str] | None = None) -> None:
+        """A service with ``env`` on top of what it had."""
+        await self.stop(name)
+        program = self._keepers[name].program
+        if isinstance(program, ServiceProgram):
+            program.env |= env or {}
+        await self.start(name)
+
+    async def refused(self) -> None:
+        """Never returns; raises ``RefusedError`` when a service gives up."""
+        await asyncio.shield(self._refusal)
+
+    async def stop_nats(self) -> None:
+        await self.stop("nats")
+
+    async def start_nats(self) -> None:
+        await self.start("nats")
+
+    def report(self, text: str) -> None:
+        with self.log("up").open("a") as file:
+            file.write(f"{text}\n")
+
+    async def _start(self) -> None:
+        self.data = self._open.enter_context(self._folder())
+        self._open.enter_context(self._on_logs(_cleared(self.data / "logs")))
+        ports = Ports(self._settings)
+        self.backends = Backends(
+            self._settings, ports, self.data, wanted=self._wanted, postgres_settings=self._postgres_settings
+        )
+        await self._start_database()
+        await self._start_nats()
+        await self._keep(self.backends.s3)
+        await self._keep(self.backends.simulator)
+        await self._start_services(ports)
+
+    async def _start_database(self) -> None:
+        url = self.backends.database_url
+        if postgres := self.backends.postgres:
+            await self._keep(postgres)
+            await create_database(postgres.url(), DATABASE)
+        elif url:
+            await await_database(url)
+        if url:
+            await self._prepare(url)
+
+    async def _start_nats(self) -> None:
+        await self._keep(self.backends.nats)
+        if not self.backends.nats_url:
+            return
+        try:
+            await prepare_streams(self.backends.nats_url, self._settings.nats_namespace)
+        except BackendError as error:
+            self.report(f"{error}; the services work without it and look for it")
+
+    async def _start_services(self, ports: Ports) -> None:
+        programs = [self._program(service, ports) for service in self._services]
+        for program in programs:
+            await self._keep(program)
+        for program in programs:
+            await self.ready(program.name)
+
+    def _program(self, service: Service, ports: Ports) -> ServiceProgram:
+        public = ports.take(service.name) if service.public else None
+        health = ports.take(f"{service.name}_health")
+        own = {"AUTOPOST_HEALTH_PORT": str(health), "AUTOPOST_HTTP_PORT": str(public) if public else None}
+        env = environment(self._env, {**self.backends.environment(), **own})
+        env |= self._service_env.get(service.name, {})
+        return ServiceProgram(service, self.log(service.name), env, public, health)
+
+    async def _keep(self, program: Program | None) -> None:
+        if program:
+            keeper = Keeper(program, self.report, self._refusal)
+            self._keepers[program.name] = keeper
+            await keeper.start()
+
+    async def _end(self) -> None:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + WHOLE_END.total_seconds()
+        services = [self._keepers[name] for name, _ in self._service_programs()]
+        rest = [keeper for keeper in reversed(self._keepers.values()) if keeper not in services]
+        try:
+            await asyncio.gather(*(keeper.stop(((signal.SIGTERM, self._drain),)) for keeper in services))
+            for ended, keeper in enumerate(rest):
+                share = timedelta(seconds=(deadline - clock()) / (len(rest) - ended))
+                await keeper.stop(shortened(keeper.program.shutdown, share))
+        finally:
+            self._open.close()
+
+    def _service_programs(self) -> Iterable[tuple[str, ServiceProgram]]:
+        for name, keeper in self._keepers.items():
+            if isinstance(keeper.program, ServiceProgram):
+                yield name, keeper.program
+
+    def _process(self, name: str) -> Process:
+        process = self._keepers[name].program.process
+        if process is None:
+            raise BackendError(f"{name} is stopped")
+        return process
+
+    def _folder(self) -> contextlib.AbstractContextManager[Path]:
+        if self._asked_data:
+            return held(self._asked_data.absolute())
+        return scratch("autopost-up-", Path(tempfile.gettempdir()))
+
+
+def _cleared(logs: Path) -> Path:
+    logs.mkdir(exist_ok=True)
+    for log in logs.glob("*.log"):
+        log.unlink()
+    return logs

@@ -1,0 +1,185 @@
+"""The one HTTP client: calls to providers, and what it means when they do not answer.
+
+``NotSent``: the request never left. ``Unanswered``: it may have arrived. Telegram keeps its token in the URL,
+so no exception, span or log line made here may hold one; that is why every raise is ``from None``.
+"""
+
+import ssl
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+from opentelemetry.trace import SpanKind, StatusCode
+from yarl import URL
+
+from autopost_runtime import telemetry
+
+ANSWER_LIMIT = 1024 * 1024
+CONNECT_LIMIT = timedelta(seconds=10)
+IDLE_LIMIT = timedelta(seconds=15)
+"""Shorter than any provider's, so that we are seldom the one who writes into a connection being closed."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class HttpAnswer(msgspec.Struct, frozen=True):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpError(Exception):
+    """``code`` says what happened, in one word."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class NotSent(HttpError):  # noqa: N818  named for what happened
+    """The request never left: it certainly did nothing."""
+
+
+class Unanswered(HttpError):  # noqa: N818  named for what happened
+    """The request may have left and may have been obeyed."""
+
+
+class HttpClient:
+    """Keeps connections; follows no redirects, keeps no cookies, ignores proxies of the environment."""
+
+    def __init__(self, *, limit: int = 100, ca_bundle: Path | None = None, answer_limit: int = ANSWER_LIMIT) -> None:
+        self._limit = limit
+        self._ca_bundle = ca_bundle
+        self._answer_limit = answer_limit
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        tls = ssl.create_default_context(cafile=self._ca_bundle)
+        connector = aiohttp.TCPConnector(
+            limit=self._limit, ssl=tls, ttl_dns_cache=60, keepalive_timeout=IDLE_LIMIT.total_seconds()
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "autopost"},
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        json: Any = None,
+        form: Mapping[str, str] | aiohttp.FormData | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: timedelta,
+        span_name: str | None = None,
+        template: str | None = None,
+    ) -> HttpAnswer:
+        """``template`` is the path without anything secret, for the span; the path itself never gets there."""
+        target = _parse(url)
+        attributes = {"http.request.method": method, "server.address": target.host or ""}
+        if template:
+            attributes["url.template"] = template
+        with telemetry.tracer().start_as_current_span(
+            span_name or f"{method} {template or ''}".rstrip(),
+            kind=SpanKind.CLIENT,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                answer = await self._exchange(method, target, _body(json, form), _headers(json, headers), timeout)
+            except HttpError as exc:
+                span.set_attribute("error.type", exc.code)
+                span.set_status(StatusCode.ERROR, exc.code)
+                raise
+            span.set_attribute("http.response.status_code", answer.status)
+            if answer.status >= 400:
+                span.set_attribute("error.type", str(answer.status))
+                span.set_status(StatusCode.ERROR)
+            return answer
+
+    async def _exchange(
+        self, method: str, url: URL, body: Any, headers: Mapping[str, str] | None, timeout: timedelta
+    ) -> HttpAnswer:
+        if self._session is None:
+            raise RuntimeError("the client is used outside its async with")
+        try:
+            async with self._session.request(
+                method, url, data=body, headers=headers, allow_redirects=False, timeout=_limits(timeout)
+            ) as response:
+                return HttpAnswer(response.status, response.headers, await self._read(response))
+        except aiohttp.ClientError as exc:
+            raise _translate(exc) from None
+        except TimeoutError:  # the connect limit is shorter, so by now the request was on its way
+            raise Unanswered("read_timeout") from None
+        except OSError as exc:
+            raise Unanswered(type(exc).__name__) from None
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > self._answer_limit:
+                response.close()
+                raise Unanswered("answer_too_big")
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+
+def _translate(exc: aiohttp.ClientError) -> HttpError:
+    match exc:
+        case aiohttp.ConnectionTimeoutError():  # also when no connection of the pool became free
+            return NotSent("connect_timeout")
+        case aiohttp.ClientConnectorDNSError():
+            return NotSent("dns")
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return NotSent("tls")
+        case aiohttp.ClientConnectorError():
+            return NotSent("connect")
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
+            return NotSent("invalid_url")
+        case aiohttp.ServerTimeoutError():
+            return Unanswered("read_timeout")
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | aiohttp.ClientConnectionResetError():
+            return Unanswered("reset")
+        case aiohttp.ClientPayloadError() | aiohttp.ClientResponseError():
+            return Unanswered("bad_framing")
+        case _:
+            return Unanswered(type(exc).__name__)
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = URL(url, encoded=True)
+        sound = parsed.scheme in ("http", "https") and parsed.host and parsed.port
+    except ValueError:
+        sound = False
+    if not sound:
+        raise NotSent("invalid_url") from None
+    return parsed
+
+
+def _limits(timeout: timedelta) -> aiohttp.ClientTimeout:
+    """Connecting gets at most half: a total that runs out while connecting would look like a lost answer."""
+    total = timeout.total_seconds()
+    return aiohttp.ClientTimeout(total=total, connect=min(total / 2, CONNECT_LIMIT.total_seconds()))
+
+
+def _body(json: Any, form: Mapping[str, str] | aiohttp.FormData | None) -> Any:
+    return _encode(json) if json is not None else form
+
+
+def _headers(json: Any, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    return {"Content-Type": "application/json", **(headers or {})} if json is not None else headers

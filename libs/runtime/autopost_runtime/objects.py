@@ -1,0 +1,166 @@
+"""Objects in S3 or anything that speaks it. Memory stays bounded whatever the size."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from aiobotocore.config import AioConfig
+from aiobotocore.session import get_session
+from botocore.exceptions import ClientError
+
+from autopost_runtime.config import ConfigError, ServiceConfig
+
+if TYPE_CHECKING:
+    from types_aiobotocore_s3 import S3Client
+    from types_aiobotocore_s3.type_defs import CompletedPartTypeDef
+
+PART = 8 * 1024 * 1024
+CHUNK = 256 * 1024
+_MISSING = frozenset({"404", "NoSuchKey", "NoSuchBucket", "NotFound"})
+_MINE = frozenset({"BucketAlreadyOwnedByYou", "BucketAlreadyExists"})
+
+
+class ObjectMissing(Exception):  # noqa: N818  named for what happened
+    """There is no object of this key."""
+
+
+class Objects:
+    def __init__(self, client: "S3Client", bucket: str) -> None:
+        self._client = client
+        self.bucket = bucket
+
+    async def put(self, key: str, body: bytes | AsyncIterator[bytes], content_type: str) -> None:
+        if isinstance(body, bytes):
+            await self._client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type)
+        else:
+            await self._put_stream(key, body, content_type)
+
+    async def get(self, key: str) -> bytes:
+        with _missing(key):
+            answer = await self._client.get_object(Bucket=self.bucket, Key=key)
+        async with answer["Body"] as body:
+            return await body.read()
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        with _missing(key):
+            answer = await self._client.get_object(Bucket=self.bucket, Key=key)
+        async with answer["Body"] as body:
+            async for chunk in body.iter_chunks(CHUNK):
+                yield chunk
+
+    async def delete(self, key: str) -> None:
+        await self._client.delete_object(Bucket=self.bucket, Key=key)
+
+    async def exists(self, key: str) -> bool:
+        try:
+            with _missing(key):
+                await self._client.head_object(Bucket=self.bucket, Key=key)
+        except ObjectMissing:
+            return False
+        return True
+
+    async def ensure_bucket(self) -> None:
+        try:
+            with _missing(self.bucket):
+                await self._client.head_bucket(Bucket=self.bucket)
+        except ObjectMissing:
+            await self._create_bucket()
+
+    async def presign(self, key: str, lifetime: timedelta) -> str:
+        return await self._client.generate_presigned_url(
+            "get_object", Params={"Bucket": self.bucket, "Key": key}, ExpiresIn=int(lifetime.total_seconds())
+        )
+
+    async def _create_bucket(self) -> None:
+        try:
+            await self._client.create_bucket(Bucket=self.bucket)
+        except ClientError as exc:
+            if _code(exc) not in _MINE:  # another replica was faster
+                raise
+
+    async def _put_stream(self, key: str, body: AsyncIterator[bytes], content_type: str) -> None:
+        parts = _in_parts(body)
+        first = await anext(parts, b"")
+        if len(first) < PART:
+            await self.put(key, first, content_type)
+            return
+        upload = await self._client.create_multipart_upload(Bucket=self.bucket, Key=key, ContentType=content_type)
+        upload_id = upload["UploadId"]
+        try:
+            done = [await self._put_part(key, upload_id, 1, first)]
+            async for part in parts:
+                done.append(await self._put_part(key, upload_id, len(done) + 1, part))
+            await self._client.complete_multipart_upload(
+                Bucket=self.bucket, Key=key, UploadId=upload_id, MultipartUpload={"Parts": done}
+            )
+        except BaseException:
+            with suppress(Exception):  # what went wrong matters more; the server forgets old uploads by itself
+                await self._client.abort_multipart_upload(Bucket=self.bucket, Key=key, UploadId=upload_id)
+            raise
+
+    async def _put_part(self, key: str, upload_id: str, number: int, body: bytes) -> "CompletedPartTypeDef":
+        answer = await self._client.upload_part(
+            Bucket=self.bucket, Key=key, UploadId=upload_id, PartNumber=number, Body=body
+        )
+        return {"ETag": answer["ETag"], "PartNumber": number}
+
+
+@asynccontextmanager
+async def open_objects(config: ServiceConfig) -> AsyncIterator[Objects]:
+    wanted = {
+        "AUTOPOST_S3_ENDPOINT": config.s3_endpoint,
+        "AUTOPOST_S3_ACCESS_KEY": config.s3_access_key,
+        "AUTOPOST_S3_SECRET_KEY": config.s3_secret_key,
+    }
+    unset = [f"{name} is not set: expected where objects are kept" for name, value in wanted.items() if value is None]
+    if config.s3_access_key is None or config.s3_secret_key is None or unset:
+        raise ConfigError(unset)
+    async with get_session().create_client(
+        "s3",
+        region_name="us-east-1",
+        endpoint_url=config.s3_endpoint,
+        aws_access_key_id=config.s3_access_key.reveal(),
+        aws_secret_access_key=config.s3_secret_key.reveal(),
+        config=AioConfig(
+            signature_version="s3v4",
+            s3={"addressing_style": "path"},
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            connect_timeout=3,
+            read_timeout=30,
+            retries={"total_max_attempts": 3, "mode": "standard"},
+            max_pool_connections=32,
+        ),
+    ) as client:
+        yield Objects(client, config.s3_bucket)
+
+
+async def _in_parts(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """S3 refuses parts under 5 MiB, except the last."""
+    gathered = bytearray()
+    async for chunk in body:
+        gathered += chunk
+        while len(gathered) >= PART:
+            yield bytes(gathered[:PART])
+            del gathered[:PART]
+    if gathered:
+        yield bytes(gathered)
+
+
+class _missing:  # noqa: N801  reads as a word in ``with _missing(key)``
+    """Translates S3's ways to say "not there" once."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, exc: BaseException | None, __: object) -> None:
+        if isinstance(exc, ClientError) and _code(exc) in _MISSING:
+            raise ObjectMissing(self._key) from None
+
+
+def _code(exc: ClientError) -> str:
+    return str(exc.response.get("Error", {}).get("Code", ""))

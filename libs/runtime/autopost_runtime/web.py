@@ -1,0 +1,188 @@
+"""What our HTTP services share: a span per request, refusals as problem+json, bodies read with limits.
+
+An error body says what the caller can act on. Anything unexpected is a 500 with the trace id and nothing else:
+no stack trace, no SQL, no path.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any, Self
+
+import msgspec
+from aiohttp import web
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind, StatusCode
+
+from autopost_runtime import telemetry
+from autopost_runtime.database_errors import is_retryable
+from autopost_runtime.logs import get_logger
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+RETRY_AFTER = timedelta(seconds=2)
+STOP_LIMIT = timedelta(seconds=5)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+_requests = telemetry.histogram("autopost_http_requests_seconds", "How long our HTTP answers took.")
+
+
+class Problem(Exception):  # noqa: N818  named for what happened
+    """A refusal, as the caller will read it (RFC 9457)."""
+
+    def __init__(
+        self,
+        status: int,
+        title: str,
+        detail: str = "",
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(f"{status} {title}")
+        self.status, self.title, self.detail, self.field = status, title, detail, field
+        self.headers = dict(headers or {})
+
+
+@web.middleware
+async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A SERVER span that goes on with the caller's trace, and the latency histogram."""
+    started = time.perf_counter()
+    method = request.method if request.method in _METHODS else "OTHER"
+    route = _route(request)
+    status = 500
+    with telemetry.tracer().start_as_current_span(
+        f"{method} {route}",
+        context=telemetry.context_from(request.headers.get("traceparent")),
+        kind=SpanKind.SERVER,
+        attributes={"http.request.method": method, "http.route": route},
+    ) as span:
+        try:
+            response = await handler(request)
+            status = response.status
+            return response
+        finally:
+            span.set_attribute("http.response.status_code", status)
+            if status >= 500:
+                span.set_status(StatusCode.ERROR)
+            _requests.record(time.perf_counter() - started, {"method": method, "route": route, "status": status})
+
+
+@web.middleware
+async def problems(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except Problem as problem:
+        return respond(problem)
+    except web.HTTPException as exc:
+        if exc.status < 400:
+            raise
+        allow = {"Allow": exc.headers["Allow"]} if "Allow" in exc.headers else None
+        return respond(Problem(exc.status, exc.reason, headers=allow))
+    except Exception as exc:
+        return respond(_unexpected(request, exc))
+
+
+MIDDLEWARES = (observe, problems)
+"""In this order: the span is open while a problem is written."""
+
+
+def respond(problem: Problem) -> web.Response:
+    body: dict[str, Any] = {"type": "about:blank", "title": problem.title, "status": problem.status}
+    if problem.detail:
+        body["detail"] = problem.detail
+    if problem.field is not None:
+        body["field"] = problem.field
+    context = trace.get_current_span().get_span_context()
+    if context.is_valid:
+        body["trace_id"] = trace.format_trace_id(context.trace_id)
+    response = web.Response(
+        status=problem.status,
+        body=msgspec.json.encode(body),
+        headers=problem.headers,
+        content_type="application/problem+json",
+    )
+    if problem.status in (408, 413, 415):
+        response.force_close()  # the body was not read to its end
+    return response
+
+
+async def read_limited(request: web.Request, limit: int, within: timedelta) -> bytes:
+    """The body, whatever Content-Length claims. Raises ``Problem`` 408, 413 or 415; an encoded body could be a bomb."""
+    if request.headers.get("Content-Encoding"):
+        raise Problem(415, "Unsupported Media Type", "Content-Encoding is not accepted", field="Content-Encoding")
+    if (request.content_length or 0) > limit:
+        raise _too_big(limit)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(within.total_seconds()):
+            while chunk := await request.content.readany():
+                body += chunk
+                if len(body) > limit:
+                    raise _too_big(limit)
+    except TimeoutError:
+        raise Problem(408, "Request Timeout", f"the body took longer than {within.total_seconds():g} s") from None
+    except (web.RequestPayloadError, ConnectionError):
+        raise Problem(400, "Bad Request", "the body ended early or is not framed as its headers say") from None
+    return bytes(body)
+
+
+class Site:
+    """A running server; ``port`` is the real one."""
+
+    def __init__(self, runner: web.AppRunner, host: str) -> None:
+        self._runner = runner
+        self.host = host
+        self.port: int = runner.addresses[0][1]
+
+    @property
+    def url(self) -> str:
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    async def stop(self) -> None:
+        """Takes no new connection and lets running requests finish, for a while."""
+        await self._runner.cleanup()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+
+async def serve(app: web.Application, host: str, port: int, *, stop_limit: timedelta = STOP_LIMIT) -> Site:
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        shutdown_timeout=stop_limit.total_seconds(),
+        lingering_time=1.0,
+        keepalive_timeout=30.0,
+        auto_decompress=False,  # an encoded body is refused, so nobody may unpack it first
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, backlog=1024).start()
+    except BaseException:
+        await runner.cleanup()
+        raise
+    return Site(runner, host)
+
+
+def _route(request: web.Request) -> str:
+    resource = request.match_info.route.resource
+    return resource.canonical if resource is not None else "unmatched"
+
+
+def _too_big(limit: int) -> Problem:
+    return Problem(413, "Content Too Large", f"the body may have at most {limit} bytes")
+
+
+def _unexpected(request: web.Request, exc: Exception) -> Problem:
+    log = get_logger(method=request.method, route=_route(request))
+    if is_retryable(exc):
+        log.warning("http.database_away", exc_info=exc)
+        retry = {"Retry-After": str(int(RETRY_AFTER.total_seconds()))}
+        return Problem(503, "Service Unavailable", "try again in a moment", headers=retry)
+    log.error("http.failed", exc_info=exc)
+    trace.get_current_span().set_attribute("error.type", type(exc).__qualname__)
+    return Problem(500, "Internal Server Error", "the trace id names this failure in our logs")

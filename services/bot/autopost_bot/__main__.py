@@ -1,0 +1,37 @@
+"""Wire the bot and run it."""
+
+from aiohttp import web
+from autopost_contracts.subjects import Topology
+from autopost_runtime.jetstream import open_bus
+from autopost_runtime.logs import get_logger
+from autopost_runtime.postgres import open_database
+from autopost_runtime.service import Service, run
+from autopost_runtime.web import MIDDLEWARES, serve
+
+from autopost_bot.config import BotConfig
+from autopost_bot.gateway import Gateway
+from autopost_bot.inbox import Inbox
+
+
+async def work(config: BotConfig, service: Service) -> None:
+    topology = Topology(config.nats_namespace)
+    async with open_database(config, service) as database, open_bus(config, service) as bus:
+        gateway = Gateway(database)
+        inbox = Inbox(gateway, config.poll_interval)
+
+        async def hears_wakeups() -> bool:
+            """Bound where there is a NATS to be bound to; without one the poll finds the work."""
+            return bus.bound(topology.bot_wakeups) or not bus.connected
+
+        service.health.check("database", gateway.ping)
+        service.health.check("wakeups", hears_wakeups)
+        service.health.inform("nats", lambda: bus.connected)
+        service.spawn(inbox.run(), "inbox")
+        service.spawn(bus.wakeups(topology.bot_wakeups, inbox.wake), "wakeups")
+        async with await serve(web.Application(middlewares=MIDDLEWARES), config.http_host, config.http_port) as site:
+            get_logger().info("bot.listening", url=site.url)
+            await service.stopping.wait()
+
+
+if __name__ == "__main__":
+    run("bot", BotConfig, work)

@@ -1,0 +1,110 @@
+"""Claim what is due, workspace by workspace, as fast as it can be sent."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from random import random
+
+from autopost_contracts.ids import RunId, WorkspaceId
+from autopost_contracts.subjects import Topology
+from autopost_runtime import telemetry
+from autopost_runtime.identity import new_id
+from autopost_runtime.jetstream import Bus
+from autopost_runtime.logs import get_logger
+from autopost_runtime.postgres import is_retryable
+from msgspec import Struct
+from opentelemetry.trace import Link
+
+from autopost_dispatcher.gateway import NEVER, Claim, Claimed, Gateway
+from autopost_dispatcher.schedule import Schedule
+
+BREATH = timedelta(milliseconds=10)
+"""Between two looks at a workspace that is due and gave nothing: another replica is in it right now."""
+
+claim_seconds = telemetry.histogram("autopost_claim_seconds", "How long claim_deliveries took.")
+
+
+class Job(Struct, frozen=True):
+    """A claim on its way to be sent: when it was answered, until when it is safe, and which span made it."""
+
+    claim: Claim
+    slot_at: float
+    lease_until: float
+    link: Link | None
+
+
+class Claimer:
+    def __init__(
+        self,
+        gateway: Gateway,
+        schedule: Schedule,
+        bus: Bus,
+        topology: Topology,
+        *,
+        limit: int,
+        lease: timedelta,
+        room: Callable[[], int],
+        has_room: asyncio.Event,
+        take: Callable[[list[Job]], None],
+    ) -> None:
+        self._gateway = gateway
+        self._schedule = schedule
+        self._bus = bus
+        self._topology = topology
+        self._limit = limit
+        self._lease = lease
+        self._room = room
+        self._has_room = has_room
+        self._take = take
+        self._run_id = RunId(new_id())
+
+    async def run(self) -> None:
+        """Until the schedule is closed. Never cancelled inside a call: what it claimed would be leased to nobody."""
+        while (workspace := await self._schedule.next()) is not None:
+            await self._has_room.wait()
+            try:
+                await self._claim_in(workspace)
+            except Exception as exc:
+                if not is_retryable(exc):
+                    raise
+                get_logger().warning("claim.failed", workspace_id=str(workspace), error=type(exc).__name__)
+                self._schedule.wake_in(workspace, timedelta(seconds=0.5 + random() / 2))  # noqa: S311  jitter
+            finally:
+                self._schedule.done(workspace)
+
+    async def _claim_in(self, workspace: WorkspaceId) -> None:
+        limit = min(self._limit, self._room())
+        if limit <= 0:
+            self._schedule.wake(workspace)
+            return
+        claimed = await self._call(workspace, limit)
+        if len(claimed.claims) == limit:
+            self._schedule.wake(workspace)
+            self._bus.wake(self._topology.wakeup_dispatch(workspace))  # more than we took: a free replica may help
+        elif claimed.next_due_in < NEVER:
+            floor = timedelta() if claimed.claims else BREATH
+            self._schedule.wake_in(workspace, max(claimed.next_due_in, floor))
+
+    async def _call(self, workspace: WorkspaceId, limit: int) -> Claimed:
+        """The lease is counted from before the call, so that we never think it longer than it is."""
+        started = time.monotonic()
+        with telemetry.tracer().start_as_current_span(
+            "claim_deliveries",
+            context=telemetry.context_from(None),
+            attributes={"autopost.workspace_id": str(workspace)},
+        ) as span:
+            claimed = await self._gateway.claim_deliveries(workspace, self._run_id, limit, self._lease)
+            span.set_attribute("autopost.claimed", len(claimed.claims))
+            for claim in claimed.claims:
+                if link := telemetry.link_to(claim.traceparent):
+                    span.add_link(link.context)
+            here = telemetry.link_to(telemetry.current_traceparent())
+        answered = time.monotonic()
+        claim_seconds.record(answered - started)
+        lease_until = started + self._lease.total_seconds()
+        if claimed.claims:
+            self._take(
+                [Job(claim, answered + claim.slot_in.total_seconds(), lease_until, here) for claim in claimed.claims]
+            )
+        return claimed

@@ -1,0 +1,86 @@
+"""The spine: schedule → claim → send → commit, with bounded concurrency and a stop that leaves no lease."""
+
+import asyncio
+from datetime import timedelta
+from typing import Protocol
+from uuid import UUID
+
+from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.outcomes import Failed, Scope
+from autopost_runtime.logs import get_logger
+from autopost_runtime.postgres import is_retryable
+
+from autopost_dispatcher.claim import Job
+from autopost_dispatcher.commit import Committer
+from autopost_dispatcher.schedule import Schedule
+from autopost_dispatcher.send import Sender
+
+
+class DueWorkspaces(Protocol):
+    async def due_workspaces(self) -> list[tuple[WorkspaceId, timedelta]]: ...
+
+
+class Dispatch:
+    def __init__(self, sender: Sender, committer: Committer, *, concurrency: int) -> None:
+        self._sender = sender
+        self._committer = committer
+        self._concurrency = concurrency
+        self._flights: dict[asyncio.Task[None], Job] = {}
+        self.has_room = asyncio.Event()
+        self.has_room.set()
+
+    def room(self) -> int:
+        return self._concurrency - len(self._flights)
+
+    def take(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            task = asyncio.create_task(self._fly(job))
+            self._flights[task] = job
+            task.add_done_callback(self._landed)
+        if self.room() <= 0:
+            self.has_room.clear()
+
+    async def drain(self, within: timedelta) -> None:
+        """Lets calls in flight be answered; what is not by then may have been accepted, and says so."""
+        if self._flights:
+            await asyncio.wait(self._flights, timeout=within.total_seconds())
+        for task, job in list(self._flights.items()):
+            task.cancel()
+            self._committer.put(
+                job.claim, Failed.transient(Scope.DELIVERY, "stopped", "no answer before the stop", ambiguous=True)
+            )
+        await self._committer.flush()
+
+    async def _fly(self, job: Job) -> None:
+        try:
+            outcome = await self._sender.deliver(job)
+        except Exception as exc:
+            get_logger().error("delivery.failed", exc_info=exc, delivery_id=str(job.claim.delivery_id))
+            outcome = Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=True)
+        if outcome is not None:
+            self._committer.put(job.claim, outcome)
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._flights.pop(task, None)
+        self.has_room.set()
+
+
+async def poll(schedule: Schedule, due: DueWorkspaces, interval: timedelta, stopping: asyncio.Event) -> None:
+    """The safety net: finds what no wakeup told of. Runs at once, so a start finds what was waiting."""
+    while not stopping.is_set():
+        try:
+            for workspace, delay in await due.due_workspaces():
+                schedule.wake_in(workspace, delay)
+        except Exception as exc:
+            if not is_retryable(exc):
+                raise
+            get_logger().warning("poll.failed", error=type(exc).__name__)
+        try:
+            async with asyncio.timeout(interval.total_seconds()):
+                await stopping.wait()
+        except TimeoutError:
+            continue
+
+
+def workspace_of(subject: str) -> WorkspaceId:
+    return WorkspaceId(UUID(subject.rsplit(".", 1)[-1]))

@@ -1,0 +1,158 @@
+"""The dispatcher's calls into the database: one method per function, no other SQL."""
+
+from collections.abc import Iterable, Sequence
+from datetime import MAXYEAR, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RenderingId, RunId, WorkspaceId
+from autopost_contracts.plan import Plan
+from autopost_runtime.postgres import Database
+from msgspec import Struct, convert
+
+NEVER = timedelta(days=365_000)
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """A delivery that is ours to send, until its lease runs out."""
+
+    workspace_id: WorkspaceId
+    delivery_id: DeliveryId
+    message_id: MessageId
+    channel_id: ChannelId
+    rendering_id: RenderingId
+    attempt: int
+    claim_token: ClaimToken
+    slot_in: timedelta
+    """From the moment the claim was answered; negative when the slot has begun."""
+    pace: timedelta
+    """The least distance between two parts of the plan."""
+    platform: str
+    target_id: str
+    auth_ref: str
+    settings: dict[str, Any]
+    progress: int
+    """How many parts of the plan are acknowledged already."""
+    acknowledged: tuple[tuple[str, ...], ...]
+    trace_id: str | None
+    traceparent: str | None
+    age: timedelta
+
+
+class Claimed(Struct, frozen=True):
+    claims: tuple[Claim, ...]
+    next_due_in: timedelta
+
+
+class Credential(Struct, frozen=True, kw_only=True):
+    """Where a secret lies; never the secret."""
+
+    auth_ref: str
+    secret_ref: str
+    sealed: bytes | None
+    rotated_at: datetime
+
+
+class Committed(Struct, frozen=True):
+    delivery_id: DeliveryId
+    verdict: str
+    status: str | None
+
+
+class Gateway:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim_deliveries(self, workspace: WorkspaceId, run_id: RunId, limit: int, lease: timedelta) -> Claimed:
+        rows = await self._database.fetch(
+            "SELECT c.*, clock_timestamp() AS now FROM claim_deliveries($1, $2, $3, $4) AS c",
+            workspace,
+            run_id,
+            limit,
+            lease,
+        )
+        if not rows:
+            return Claimed((), await self.next_due_in(workspace))
+        claims = tuple(_claim(workspace, row) for row in rows)
+        return Claimed(claims, _until(rows[0]["next_due_at"], rows[0]["now"]))
+
+    async def next_due_in(self, workspace: WorkspaceId) -> timedelta:
+        row = await self._database.fetchrow("SELECT next_due_at($1) AS due, clock_timestamp() AS now", workspace)
+        return NEVER if row is None else _until(row["due"], row["now"])
+
+    async def due_workspaces(self) -> list[tuple[WorkspaceId, timedelta]]:
+        rows = await self._database.fetch("SELECT d.*, clock_timestamp() AS now FROM due_workspaces() AS d")
+        return [(WorkspaceId(row["workspace_id"]), _until(row["next_due_at"], row["now"])) for row in rows]
+
+    async def read_renderings(self, workspace: WorkspaceId, ids: Iterable[RenderingId]) -> dict[RenderingId, Plan]:
+        rows = await self._database.fetch("SELECT * FROM read_renderings($1, $2)", workspace, list(ids))
+        return {RenderingId(row["rendering_id"]): convert(row["plan"], Plan) for row in rows}
+
+    async def read_credential(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Credential | None:
+        row = await self._database.fetchrow(
+            "SELECT * FROM read_credentials($1, $2, $3)", workspace, platform, [auth_ref]
+        )
+        return None if row is None else convert(dict(row), Credential)
+
+    async def record_progress(self, claim: Claim, part: int, provider_ids: Sequence[str]) -> bool:
+        """``False`` when the claim is no longer ours."""
+        recorded = await self._database.fetchval(
+            "SELECT record_progress($1, $2, $3, $4, $5)",
+            claim.workspace_id,
+            claim.delivery_id,
+            claim.claim_token,
+            part,
+            list(provider_ids),
+        )
+        return bool(recorded)
+
+    async def commit_deliveries(
+        self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
+    ) -> list[Committed]:
+        rows = await self._database.fetch(
+            "SELECT delivery_id, verdict, status::text FROM commit_deliveries($1, $2, $3, $4)",
+            workspace,
+            outcomes,
+            pause,
+            disable_streak,
+        )
+        return [Committed(DeliveryId(row["delivery_id"]), row["verdict"], row["status"]) for row in rows]
+
+    async def read_outcomes(
+        self, workspace: WorkspaceId, ids: Sequence[DeliveryId], tokens: Sequence[ClaimToken]
+    ) -> set[DeliveryId]:
+        """Those of these claims that are still open: their commit did not happen."""
+        rows = await self._database.fetch("SELECT * FROM read_outcomes($1, $2, $3)", workspace, ids, tokens)
+        return {DeliveryId(row["delivery_id"]) for row in rows if row["verdict"] == "open"}
+
+    async def ping(self) -> None:
+        await self._database.ping()
+
+
+def _claim(workspace: WorkspaceId, row: Any) -> Claim:
+    progress = row["render_meta"].get("series_progress", {})
+    return Claim(
+        workspace_id=workspace,
+        delivery_id=DeliveryId(row["delivery_id"]),
+        message_id=MessageId(row["message_id"]),
+        channel_id=ChannelId(row["channel_id"]),
+        rendering_id=RenderingId(row["rendering_id"]),
+        attempt=row["attempt"],
+        claim_token=ClaimToken(UUID(int=row["claim_token"].int)),
+        slot_in=row["slot_at"] - row["now"],
+        pace=row["pace"],
+        platform=row["platform"],
+        target_id=row["target_id"],
+        auth_ref=row["auth_ref"],
+        settings=row["settings"],
+        progress=len(progress.get("sent_items", ())),
+        acknowledged=tuple(tuple(ids) for ids in progress.get("provider_message_ids", ())),
+        trace_id=row["trace_id"],
+        traceparent=row["traceparent"],
+        age=row["now"] - row["created_at"],
+    )
+
+
+def _until(due: datetime | None, now: datetime) -> timedelta:
+    """asyncpg gives ``infinity`` as the last moment there is."""
+    return NEVER if due is None or due.year == MAXYEAR else due - now

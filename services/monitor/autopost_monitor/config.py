@@ -1,0 +1,19 @@
+"""What the monitor reads from ``AUTOPOST_*``."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from autopost_runtime.config import ServiceConfig
+from msgspec import Meta
+
+Duration = Annotated[timedelta, Meta(ge=0.05)]
+
+
+class MonitorConfig(ServiceConfig, frozen=True, kw_only=True):
+    database_role: str | None = "autopost_monitor"
+    http_host: str = "127.0.0.1"
+    http_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    recover_interval: Duration = timedelta(seconds=60)
+    claimed_lease: Duration = timedelta(seconds=300)
+    snapshot_interval: Duration = timedelta(seconds=5)
+    partitions_ahead: Duration = timedelta(days=30)

@@ -1,0 +1,19 @@
+"""Time as the simulator sees it; tests hand in their own."""
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def monotonic_ns(self) -> int: ...
+
+    def now(self) -> datetime: ...
+
+
+class SystemClock:
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)

@@ -1,0 +1,17 @@
+"""What the log and the control answers show instead of a token."""
+
+import hashlib
+import re
+
+_FINGERPRINT = re.compile(r"[0-9a-f]{8}")
+
+
+def fingerprint(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()[:8]
+
+
+def as_fingerprint(token_or_fingerprint: str) -> str:
+    """Whoever writes a fault may hold the token or only what the log shows of it."""
+    if _FINGERPRINT.fullmatch(token_or_fingerprint):
+        return token_or_fingerprint
+    return fingerprint(token_or_fingerprint)

@@ -1,0 +1,146 @@
+"""The append-only log: one JSON line per provider request, written before the answer is.
+
+With a file, every line is handed to the kernel by itself, so a SIGKILL loses nothing that was
+answered. Memory holds the newest lines only; older ones are read back from the file.
+"""
+
+import os
+from array import array
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+import msgspec
+
+Platform = Literal["telegram", "max"]
+Verdict = Literal["accepted", "refused", "rate_limited", "faulted", "reset", "hung"]
+
+LINES_KEPT = 10_000
+BYTES_KEPT = 16 * 1024 * 1024
+INDEX_EVERY = 1_024
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """``arrived_ns`` and ``answered_ns`` are of one monotonic clock; nobody answers a hung request."""
+
+    seq: int
+    platform: Platform
+    token: str
+    method: str
+    chat: str | None
+    arrived_ns: int
+    arrived_at: str
+    answered_ns: int | None
+    answered_at: str | None
+    status: int | None
+    verdict: Verdict
+    error: str | None
+    text: str | None
+    body_sha256: str
+    message_ids: list[int | str]
+    fault: str | None
+
+
+class Journal:
+    def __init__(self, path: Path | None = None, *, lines_kept: int = LINES_KEPT, bytes_kept: int = BYTES_KEPT) -> None:
+        self._lines: deque[bytes] = deque()
+        self._size = 0
+        self._lines_kept, self._bytes_kept = lines_kept, bytes_kept
+        self._file = _File(path) if path else None
+        self._encoder = msgspec.json.Encoder()
+        self.last = self._file.last if self._file else 0
+        self._oldest_kept = self.last + 1
+        self.start = self.last
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def next_seq(self) -> int:
+        return self.last + 1
+
+    def append(self, entry: Entry) -> None:
+        line = self._encoder.encode(entry) + b"\n"
+        if self._file:
+            self._file.append(entry.seq, line)
+        self.last = entry.seq
+        self._lines.append(line)
+        self._size += len(line)
+        while len(self._lines) > self._lines_kept or self._size > self._bytes_kept:
+            self._size -= len(self._lines.popleft())
+            self._oldest_kept += 1
+
+    def forget(self) -> None:
+        """Later readers start here; the file keeps everything."""
+        self.start = self.last
+
+    def read(self, after: int | None = None) -> Iterator[bytes]:
+        """Lines with a greater seq, oldest first; may be consumed while new ones arrive."""
+        seq = self.start if after is None else after
+        if self._file and seq + 1 < self._oldest_kept:
+            yield from self._file.read(seq, self.last)
+            return
+        seen = max(seq + 1 - self._oldest_kept, 0)
+        yield from list(self._lines)[seen:]
+
+    def newest(self) -> Iterator[bytes]:
+        """Newest first, as far back as memory goes."""
+        since_start = min(self.last - self.start, len(self._lines))
+        lines = list(self._lines)[len(self._lines) - since_start :]
+        return reversed(lines)
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+
+
+class _File:
+    """The log on disk, with the offset of every ``INDEX_EVERY``-th line."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._offsets = array("Q")
+        self._end = 0
+        self.last = 0
+        self._take_up()
+
+    def append(self, seq: int, line: bytes) -> None:
+        self._index(seq)
+        written = os.write(self._descriptor, line)
+        while written < len(line):
+            written += os.write(self._descriptor, line[written:])
+        self._end += len(line)
+
+    def read(self, after: int, until: int) -> Iterator[bytes]:
+        block = min(after // INDEX_EVERY, len(self._offsets) - 1)
+        with self._path.open("rb") as file:
+            file.seek(self._offsets[block])
+            for seq, line in enumerate(file, start=block * INDEX_EVERY + 1):
+                if seq > until:
+                    return
+                if seq > after:
+                    yield line
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _index(self, seq: int) -> None:
+        if (seq - 1) % INDEX_EVERY == 0:
+            self._offsets.append(self._end)
+
+    def _take_up(self) -> None:
+        """Go on where an earlier run was stopped; a line it could not finish is cut off."""
+        with self._path.open("rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self.last += 1
+                self._index(self.last)
+                self._end += len(line)
+        os.ftruncate(self._descriptor, self._end)

@@ -1,0 +1,1 @@
+"""The MAX Bot API, imitated."""

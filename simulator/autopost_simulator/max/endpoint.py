@@ -1,0 +1,93 @@
+"""``/max/…``: from an HTTP request to an operation, and back."""
+
+import hashlib
+
+import msgspec
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from autopost_simulator import reply
+from autopost_simulator.exchange import Call, Exchange
+from autopost_simulator.max.asked import Asked
+from autopost_simulator.max.operations import Operation, Operations
+from autopost_simulator.max.refusal import RateLimited, Refused, named, payload
+from autopost_simulator.reply import Reply
+from autopost_simulator.world import World
+
+
+class _OnlyText(msgspec.Struct):
+    text: str | None = None
+
+
+class Endpoint:
+    def __init__(self, world: World, operations: Operations, exchange: Exchange) -> None:
+        self._world = world
+        self._operations = operations
+        self._exchange = exchange
+
+    def add_to(self, app: web.Application) -> None:
+        for template, by_verb in self._operations.table.items():
+            app.router.add_route("*", f"/max{template}", self._handler(template, by_verb))
+        app.router.add_route("*", "/max/{path:.*}", self._handler("", {}))
+
+    def _handler(self, template: str, by_verb: dict[str, Operation]) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            token = request.headers.get("Authorization", "")
+            call = self._exchange.arrive("max", token, f"{request.method} {template or request.path[4:]}")
+            call.chat = self._chat_named_in(request)
+            if self._exchange.cut_off(request, call):
+                return web.Response()
+            try:
+                asked = await _read(request, call)
+            except Refused as refused:
+                unreadable = refused
+                return await self._exchange.answer(request, call, lambda: unreadable.reply())
+            operation = by_verb.get(request.method)
+            missing = named("method_not_allowed" if by_verb else "not_found")
+            return await self._exchange.answer(
+                request, call, lambda: self._act(token, operation or missing, asked, call)
+            )
+
+        return handle
+
+    def _chat_named_in(self, request: web.Request) -> str | None:
+        user_id = request.query.get("user_id", "")
+        dialog = self._world.dialog(int(user_id)) if user_id.isascii() and user_id.isdigit() else None
+        if dialog is not None:
+            return str(dialog.id)
+        return request.query.get("chat_id") or request.match_info.get("id")
+
+    def _act(self, token: str, operation: Operation | Refused, asked: Asked, call: Call) -> Reply:
+        try:
+            bot = self._operations.admit(token)
+            if isinstance(operation, Refused):
+                raise operation
+            return _answer(operation(bot, asked, call))
+        except RateLimited as limited:
+            return reply.rate_limited(limited.reply())
+        except Refused as refused:
+            return refused.reply()
+
+
+def _answer(result: dict[str, object]) -> Reply:
+    """MAX also refuses with status 200 and ``success: false``."""
+    if result.get("success") is False:
+        return reply.refused(200, result, str(result.get("message")))
+    return reply.accepted(result)
+
+
+async def _read(request: web.Request, call: Call) -> Asked:
+    try:
+        body = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise payload("Request body is too large") from None
+    call.body_sha256 = hashlib.sha256(body or request.query_string.encode()).hexdigest()
+    call.text = _text(body)
+    return Asked(request.match_info, request.query, body)
+
+
+def _text(body: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(body, type=_OnlyText).text if body else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,67 @@
+"""The errors of the MAX API: status, code and message, once for the methods and for fault scripts.
+
+MAX publishes no list. What was never observed is marked; a client must not lean on those words.
+"""
+
+from autopost_simulator import reply
+from autopost_simulator.reply import Reply
+
+CATALOGUE: dict[str, tuple[int, str, str]] = {
+    "verify_token": (401, "verify.token", "Invalid access_token"),
+    "chat_denied": (403, "chat.denied", "Key: error.dialog.suspended, args: [{id},]."),
+    "forwarding_prohibited": (403, "chat.denied", "Forwarding messages from this chat or channel is prohibited"),
+    "no_write_right": (403, "chat.denied", "Key: error.chat.write.denied, args: [{id},]."),  # words not observed
+    "chat_not_found": (404, "chat.not.found", "Chat {id} not found"),
+    "user_chat_not_found": (404, "chat.not.found", "Chat with user {id} not found"),
+    "dialog_not_found": (404, "dialog.not.found", "error.dialog.notfound"),
+    "message_not_found": (404, "message.not.found", "Message {id} not found"),  # words not observed
+    "not_found": (404, "not.found", "Path not found"),  # words not observed
+    "method_not_allowed": (405, "method.not.allowed", "Method not allowed"),  # words not observed
+    "attachment_not_ready": (400, "attachment.not.ready", "Key: errors.process.attachment.file.not.processed"),
+    "text_too_long": (400, "proto.payload", "text: size must be between 0 and 4000"),
+    "missing_token": (400, "proto.payload", "Missing `token` in video attachment"),
+    "no_photos": (400, "proto.payload", "No `photos`, `url` or `token` provided. Check payload."),
+    "movie_not_owner": (400, "proto.payload", "Key: errors.process.attachment.movie.not.owner"),
+    "payload": (400, "proto.payload", "{reason}"),
+    "internal_error": (500, "internal.error", "Internal error 0a1b2c3d"),
+    "service_unavailable": (503, "service.unavailable", ""),
+    "too_many_requests": (429, "too.many.requests", ""),
+}
+
+_EXAMPLES = {"id": "1", "reason": "Invalid payload"}
+
+
+class Refused(Exception):  # noqa: N818  an answer the provider gives, not an error of ours
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+    def reply(self, retry_after: int | None = None) -> Reply:
+        error = f"{self.code}: {self.message}" if self.message else self.code
+        return reply.refused(self.status, {"code": self.code, "message": self.message}, error, retry_after)
+
+
+class RateLimited(Refused):
+    """Without Retry-After: nobody has seen MAX send one."""
+
+    def __init__(self) -> None:
+        super().__init__(*CATALOGUE["too_many_requests"])
+
+
+def named(name: str, **words: object) -> Refused:
+    status, code, message = CATALOGUE[name]
+    return Refused(status, code, message.format(**(_EXAMPLES | words)))
+
+
+def payload(reason: str) -> Refused:
+    return named("payload", reason=reason)
+
+
+def by_status(status: int, description: str | None) -> Refused:
+    for known, code, message in CATALOGUE.values():
+        if known == status and "{" not in message:
+            return Refused(status, code, message if description is None else description)
+    phrase = reply.phrase(status)
+    return Refused(status, phrase.lower().replace(" ", "."), phrase if description is None else description)

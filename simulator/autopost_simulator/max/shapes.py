@@ -1,0 +1,114 @@
+"""Bots, chats and messages as MAX shows them. A key whose value is empty is left out, as MAX does."""
+
+from datetime import datetime
+from typing import Any
+
+from autopost_simulator.world import Bot, Chat, Post
+
+PERMISSIONS = [
+    "read_all_messages",
+    "write",
+    "edit",
+    "delete",
+    "pin_message",
+    "change_chat_info",
+    "add_remove_members",
+    "edit_link",
+    "view_stats",
+]
+_STATUS = {"kicked": "removed", "not_member": "left", "blocked": "removed"}
+
+
+def milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
+
+
+def user(bot: Bot, now: datetime) -> dict[str, Any]:
+    return {
+        "user_id": bot.id,
+        "first_name": bot.name,
+        "username": bot.username,
+        "is_bot": True,
+        "last_activity_time": milliseconds(now),
+        "name": bot.name,
+    }
+
+
+def chat(shown: Chat, now: datetime) -> dict[str, Any]:
+    last = next(reversed(shown.posts.values()), None)
+    shape: dict[str, Any] = {
+        "chat_id": shown.id,
+        "type": shown.type,
+        "status": _STATUS.get(shown.state, "active"),
+        "last_event_time": milliseconds(last.at if last else now),
+        "participants_count": 2,
+        "is_public": shown.username is not None,
+        "messages_count": len(shown.posts),
+    }
+    if shown.type == "dialog":
+        return shape | {"dialog_with_user": _person(shown, now)}
+    return shape | {"title": shown.title, "link": link(shown)}
+
+
+def link(shown: Chat) -> str:
+    return f"https://max.ru/{shown.username}" if shown.username else f"https://max.ru/c/{shown.id}"
+
+
+def membership(bot: Bot, shown: Chat, now: datetime) -> dict[str, Any]:
+    admin = shown.state == "ok" and shown.type != "dialog"
+    shape = user(bot, now) | {
+        "last_access_time": milliseconds(now),
+        "join_time": milliseconds(now),
+        "is_owner": False,
+        "is_admin": admin,
+    }
+    return shape | {"permissions": PERMISSIONS} if admin else shape
+
+
+def mid(chat_id: int, seq: int) -> str:
+    """The chat and the place in it, as in the ids MAX gives out."""
+    return f"mid.{chat_id % (1 << 64):016x}{seq:016x}"
+
+
+def place_of(message_id: str) -> tuple[int, int] | None:
+    digits = message_id.removeprefix("mid.")
+    if len(digits) != 32 or digits == message_id:
+        return None
+    try:
+        chat_id, seq = int(digits[:16], 16), int(digits[16:], 16)
+    except ValueError:
+        return None
+    return (chat_id - (1 << 64) if chat_id >> 63 else chat_id), seq
+
+
+def message(where: Chat, post: Post) -> dict[str, Any]:
+    recipient: dict[str, Any] = {"chat_id": where.id, "chat_type": where.type}
+    if where.user_id is not None:
+        recipient["user_id"] = where.user_id
+    shape: dict[str, Any] = {"recipient": recipient, "timestamp": milliseconds(post.at), "body": body(where, post)}
+    if where.type == "channel":
+        shape["url"] = f"{link(where)}/{post.id:x}"
+    else:
+        shape["sender"] = user(post.bot, post.at)
+    return shape | post.extra
+
+
+def body(where: Chat, post: Post) -> dict[str, Any]:
+    shape: dict[str, Any] = {"mid": mid(where.id, post.id), "seq": post.id}
+    if post.text:
+        shape["text"] = post.text
+    if post.buttons:
+        shape["attachments"] = post.buttons
+    if post.markup:
+        shape["markup"] = post.markup
+    return shape
+
+
+def _person(shown: Chat, now: datetime) -> dict[str, Any]:
+    return {
+        "user_id": shown.user_id,
+        "first_name": shown.title,
+        "is_bot": False,
+        "last_activity_time": milliseconds(now),
+        "name": shown.title,
+    }

@@ -1,0 +1,110 @@
+"""Tokens and chats as a test or a state file describes them; saying the same twice changes nothing."""
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from autopost_simulator.fingerprint import fingerprint
+from autopost_simulator.journal import Platform
+from autopost_simulator.limits import Limit
+from autopost_simulator.world import BotState, Chat, ChatState, ChatType, World, default_limits, new_bot, new_chat
+
+CHAT_TYPES: dict[Platform, tuple[ChatType, ...]] = {
+    "telegram": ("channel", "supergroup", "group", "private"),
+    "max": ("channel", "chat", "dialog"),
+}
+
+
+class TokenSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A field left out keeps its value, or gets the platform's default on first mention."""
+
+    platform: Platform
+    token: str
+    name: str | UnsetType = UNSET
+    username: str | UnsetType = UNSET
+    state: BotState | UnsetType = UNSET
+    limits: tuple[Limit, ...] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if not self.token or any(character.isspace() for character in self.token):
+            raise ValueError("`token` must be a word without spaces")
+
+
+class ChatSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    platform: Platform
+    id: int | str
+    type: ChatType | UnsetType = UNSET
+    title: str | UnsetType = UNSET
+    username: str | UnsetType = UNSET
+    user_id: int | UnsetType = UNSET
+    state: ChatState | UnsetType = UNSET
+    limits: tuple[Limit, ...] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        try:
+            int(self.id)
+        except ValueError:
+            raise ValueError("`id` must be a whole number, as a number or as text") from None
+        if self.type is not UNSET and self.type not in CHAT_TYPES[self.platform]:
+            raise ValueError(f"`type` {self.type!r} does not exist in {self.platform}: {CHAT_TYPES[self.platform]}")
+        if self.platform == "telegram":
+            self._check_telegram(private=int(self.id) > 0)
+
+    def _check_telegram(self, *, private: bool) -> None:
+        """Only a person can block a bot, and only a place with members can throw it out."""
+        if self.type is not UNSET and (self.type == "private") != private:
+            raise ValueError(f"`type` {self.type!r} does not go with `id` {self.id}: people have positive ids")
+        impossible = ("kicked", "not_member", "no_rights") if private else ("blocked",)
+        if self.state in impossible:
+            raise ValueError(f"`state` {self.state!r} does not go with `id` {self.id}: people have positive ids")
+
+
+class StartState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    tokens: tuple[TokenSpec, ...] = ()
+    chats: tuple[ChatSpec, ...] = ()
+
+
+def register_token(world: World, spec: TokenSpec) -> dict[str, Any]:
+    key = (spec.platform, spec.token)
+    bot = world.bots.setdefault(key, new_bot(*key))
+    _assign(bot, spec, ("name", "username", "state", "limits"))
+    return {
+        "platform": bot.platform,
+        "token": fingerprint(spec.token),
+        "name": bot.name,
+        "username": bot.username,
+        "state": bot.state,
+        "limits": bot.limits,
+    }
+
+
+def register_chat(world: World, spec: ChatSpec) -> dict[str, Any]:
+    key = (spec.platform, int(spec.id))
+    chat = world.chats.get(key) or new_chat(*key, None if spec.type is UNSET else spec.type)
+    if spec.type is not UNSET and spec.type != chat.type:
+        chat.type = spec.type
+        chat.limits = default_limits(chat.platform, chat.type)
+    _assign(chat, spec, ("title", "username", "user_id", "state", "limits"))
+    world.chats[key] = chat
+    return describe(chat)
+
+
+def describe(chat: Chat) -> dict[str, Any]:
+    return {
+        "platform": chat.platform,
+        "id": str(chat.id),
+        "type": chat.type,
+        "title": chat.title,
+        "username": chat.username,
+        "state": chat.state,
+        "limits": chat.limits,
+        "messages": len(chat.posts),
+    }
+
+
+def _assign(target: object, spec: msgspec.Struct, names: tuple[str, ...]) -> None:
+    for name in names:
+        value = getattr(spec, name)
+        if value is not UNSET:
+            setattr(target, name, value)

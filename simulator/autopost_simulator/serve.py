@@ -1,0 +1,46 @@
+"""Run a simulator until it is told to stop; requests that hang do not hold it back."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+
+from autopost_simulator.simulator import Simulator
+
+PATIENCE = 0.1
+
+
+@asynccontextmanager
+async def listening(simulator: Simulator, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
+    """The URL it answers at. There is no access log: Telegram tokens are part of the URL."""
+    runner = web.AppRunner(simulator.application(), access_log=None, shutdown_timeout=PATIENCE)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, backlog=1024).start()
+        address = f"[{host}]" if ":" in host else host
+        yield f"http://{address}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def serve(simulator: Simulator, host: str, port: int, port_file: Path | None) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with listening(simulator, host, port) as url:
+        announce(url, port_file)
+        await stop.wait()
+
+
+def announce(url: str, port_file: Path | None) -> None:
+    if port_file is not None:
+        unfinished = port_file.with_name(f"{port_file.name}.new")
+        unfinished.write_text(url.rpartition(":")[2] + "\n")
+        unfinished.replace(port_file)
+    sys.stdout.write(msgspec.json.encode({"simulator": url}).decode() + "\n")
+    sys.stdout.flush()

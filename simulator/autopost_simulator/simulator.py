@@ -1,0 +1,75 @@
+"""The whole simulator: its parts wired together, and the aiohttp application around them."""
+
+from pathlib import Path
+
+from aiohttp import web
+
+from autopost_simulator.clock import Clock, SystemClock
+from autopost_simulator.control import Control
+from autopost_simulator.exchange import Exchange
+from autopost_simulator.faults import Faults
+from autopost_simulator.journal import Journal
+from autopost_simulator.limits import Windows
+from autopost_simulator.max.endpoint import Endpoint as MaxEndpoint
+from autopost_simulator.max.operations import Operations
+from autopost_simulator.page import page
+from autopost_simulator.registration import StartState, register_chat, register_token
+from autopost_simulator.telegram.endpoint import Endpoint as TelegramEndpoint
+from autopost_simulator.telegram.methods import Methods
+from autopost_simulator.world import World
+
+LARGEST_BODY = 64 * 1024 * 1024
+
+
+class Simulator:
+    """Serve it without an access log: Telegram tokens are part of the URL."""
+
+    def __init__(
+        self,
+        *,
+        start: StartState | None = None,
+        log: Path | None = None,
+        open_to_all: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.world = World(open_to_all=open_to_all)
+        self.windows = Windows(self.clock)
+        self.faults = Faults()
+        self.journal = Journal(log)
+        self._start = start or StartState()
+        self._register()
+
+    def application(self) -> web.Application:
+        app = web.Application(client_max_size=LARGEST_BODY)
+        exchange = Exchange(self.clock, self.faults, self.journal)
+        TelegramEndpoint(self.world, Methods(self.world, self.windows, self.clock), exchange).add_to(app)
+        MaxEndpoint(self.world, Operations(self.world, self.windows, self.clock), exchange).add_to(app)
+        Control(self).add_to(app)
+        app.router.add_get("/", page)
+        app.on_cleanup.append(self._close)
+        return app
+
+    def reset(self) -> int:
+        """Back to the start state; the log goes on, and readers begin after the returned number."""
+        self.world.clear()
+        self.windows.clear()
+        self.faults.remove()
+        self.journal.forget()
+        self._register()
+        return self.journal.last
+
+    def _register(self) -> None:
+        for token in self._start.tokens:
+            register_token(self.world, token)
+        for chat in self._start.chats:
+            register_chat(self.world, chat)
+
+    async def _close(self, app: web.Application) -> None:
+        self.journal.close()
+
+
+def application(
+    *, start: StartState | None = None, log: Path | None = None, open_to_all: bool = False, clock: Clock | None = None
+) -> web.Application:
+    return Simulator(start=start, log=log, open_to_all=open_to_all, clock=clock).application()

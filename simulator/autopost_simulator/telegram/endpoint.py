@@ -1,0 +1,65 @@
+"""``/bot<token>/<method>``: from an HTTP request to a method, and back."""
+
+import re
+
+from aiohttp import web
+
+from autopost_simulator import reply
+from autopost_simulator.exchange import Call, Exchange
+from autopost_simulator.reply import Reply
+from autopost_simulator.telegram.methods import Methods
+from autopost_simulator.telegram.params import Params, read_params
+from autopost_simulator.telegram.refusal import RateLimited, Refused, named
+from autopost_simulator.world import World
+
+_TOKEN = re.compile(r"[0-9]{1,18}:[A-Za-z0-9_-]+")
+
+
+class Endpoint:
+    def __init__(self, world: World, methods: Methods, exchange: Exchange) -> None:
+        self._world = world
+        self._methods = methods
+        self._exchange = exchange
+
+    def add_to(self, app: web.Application) -> None:
+        app.router.add_route("*", "/bot{token:[^/]*}/{method}", self.handle)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        token = request.match_info["token"]
+        call = self._exchange.arrive("telegram", token, self._methods.canonical(request.match_info["method"]))
+        if self._exchange.cut_off(request, call):
+            return web.Response()
+        try:
+            params = await self._read(request, call)
+        except Refused as refused:
+            unreadable = refused
+            return await self._exchange.answer(request, call, lambda: unreadable.reply())
+        return await self._exchange.answer(request, call, lambda: self._act(token, params, call))
+
+    async def _read(self, request: web.Request, call: Call) -> Params:
+        try:
+            params = await read_params(request)
+        except web.HTTPRequestEntityTooLarge:
+            raise named("entity_too_large") from None
+        call.body_sha256 = params.digest
+        call.text = params.text("text") or None
+        call.chat = self._named_chat(params.text("chat_id").strip()) or None
+        return params
+
+    def _named_chat(self, given: str) -> str:
+        """The id, so that faults and readers of the log need to know only one name."""
+        chat = self._world.chat_by_username("telegram", given) if given.startswith("@") else None
+        return str(chat.id) if chat else given
+
+    def _act(self, token: str, params: Params, call: Call) -> Reply:
+        try:
+            if not _TOKEN.fullmatch(token):
+                raise named("not_found")
+            bot = self._world.bot("telegram", token)
+            if bot is None:
+                raise named("unauthorized")
+            return reply.accepted({"ok": True, "result": self._methods.run(call.method, bot, params, call)})
+        except RateLimited as limited:
+            return reply.rate_limited(limited.reply(limited.retry_after))
+        except Refused as refused:
+            return refused.reply()

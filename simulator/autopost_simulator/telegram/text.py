@@ -1,0 +1,60 @@
+"""The text of a message: read by its parse mode, then measured."""
+
+from typing import Any
+
+import msgspec
+
+from autopost_simulator.telegram.formatting import Entity, Formatted, ParseError, Parser, finish
+from autopost_simulator.telegram.params import Params
+from autopost_simulator.telegram.parse_html import parse_html
+from autopost_simulator.telegram.parse_markdown import parse_markdown
+from autopost_simulator.telegram.parse_markdown_v2 import parse_markdown_v2
+from autopost_simulator.telegram.refusal import named
+
+RAW_BYTES = 32_768
+TEXT_LENGTH = 4_096
+
+_PARSERS: dict[str, Parser] = {"html": parse_html, "markdown": parse_markdown, "markdownv2": parse_markdown_v2}
+
+
+def message_text(params: Params) -> Formatted:
+    formatted = finish(_formatted(params.text("text"), params, "entities"))
+    if not formatted.text:
+        raise named("message_text_is_empty")
+    if len(formatted.text) > TEXT_LENGTH:
+        raise named("message_is_too_long")
+    return formatted
+
+
+def _formatted(raw: str, params: Params, entities: str) -> Formatted:
+    if len(raw.encode(errors="surrogatepass")) > RAW_BYTES:
+        raise named("text_is_too_long")
+    mode = params.text("parse_mode").lower()
+    if mode in ("", "none"):
+        return Formatted(raw, _given(params, entities))
+    if mode not in _PARSERS:
+        raise named("unsupported_parse_mode")
+    try:
+        return _PARSERS[mode](raw)
+    except ParseError as reason:
+        raise named("cant_parse_entities", reason=str(reason)) from None
+
+
+def _given(params: Params, name: str) -> list[Entity]:
+    """Entities the caller worked out alone."""
+    try:
+        given: Any = params.structure(name) or []
+        return [_checked(entity) for entity in msgspec.convert(given, list[dict[str, Any]])]
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        raise named("cant_parse_entities", reason="expected an array of MessageEntity") from None
+
+
+def _checked(entity: dict[str, Any]) -> Entity:
+    msgspec.convert(entity, _MessageEntity)
+    return entity
+
+
+class _MessageEntity(msgspec.Struct):
+    type: str
+    offset: int
+    length: int

@@ -1,0 +1,165 @@
+"""What exists behind the imitated APIs: bots by token, chats, and the messages the chats show."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from autopost_simulator.fingerprint import fingerprint
+from autopost_simulator.journal import Platform
+from autopost_simulator.limits import Limit
+
+ChatType = Literal["channel", "supergroup", "group", "private", "chat", "dialog"]
+ChatState = Literal["ok", "kicked", "not_member", "no_rights", "blocked", "not_found"]
+BotState = Literal["ok", "revoked"]
+
+POSTS_KEPT = 10_000
+
+TOKEN_LIMITS: dict[Platform, tuple[Limit, ...]] = {
+    "telegram": (Limit(30, 1.0),),
+    "max": (Limit(30, 1.0),),
+}
+CHAT_LIMITS: dict[ChatType, tuple[Limit, ...]] = {
+    "channel": (Limit(1, 1.0),),
+    "private": (Limit(1, 1.0),),
+    "group": (Limit(1, 1.0), Limit(20, 60.0)),
+    "supergroup": (Limit(1, 1.0), Limit(20, 60.0)),
+}
+MAX_CHAT_LIMITS = (Limit(2, 1.0),)
+
+
+@dataclass(slots=True, kw_only=True)
+class Bot:
+    platform: Platform
+    token: str = field(repr=False)
+    id: int
+    name: str
+    username: str
+    state: BotState = "ok"
+    limits: tuple[Limit, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(self.token)
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Post:
+    """``markup`` and ``buttons`` are in the shape of their platform."""
+
+    id: int
+    bot: Bot
+    at: datetime
+    text: str | None
+    markup: list[dict[str, Any]]
+    buttons: Any
+    extra: dict[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Chat:
+    platform: Platform
+    id: int
+    type: ChatType
+    title: str
+    username: str | None = None
+    user_id: int | None = None
+    state: ChatState = "ok"
+    limits: tuple[Limit, ...]
+    posts: dict[int, Post] = field(default_factory=dict)
+    last_id: int = 0
+
+    def show(self, post: Post) -> None:
+        self.posts[post.id] = post
+        self.last_id = max(self.last_id, post.id)
+        if len(self.posts) > POSTS_KEPT:
+            del self.posts[next(iter(self.posts))]
+
+
+class World:
+    """``open_to_all``: a token or chat nobody registered comes into being when it is first used."""
+
+    def __init__(self, *, open_to_all: bool) -> None:
+        self._open = open_to_all
+        self.bots: dict[tuple[Platform, str], Bot] = {}
+        self.chats: dict[tuple[Platform, int], Chat] = {}
+
+    def bot(self, platform: Platform, token: str) -> Bot | None:
+        bot = self.bots.get((platform, token))
+        if bot is None and self._open:
+            bot = self.bots[platform, token] = new_bot(platform, token)
+        return bot if bot is not None and bot.state == "ok" else None
+
+    def chat(self, platform: Platform, chat_id: int) -> Chat | None:
+        chat = self.chats.get((platform, chat_id))
+        if chat is None and self._open:
+            chat = self.chats[platform, chat_id] = new_chat(platform, chat_id)
+        return chat if chat is not None and chat.state != "not_found" else None
+
+    def chat_by_username(self, platform: Platform, username: str) -> Chat | None:
+        wanted = username.removeprefix("@").lower()
+        for chat in self.chats.values():
+            if chat.platform == platform and (chat.username or "").lower() == wanted:
+                return chat if chat.state != "not_found" else None
+        if not self._open:
+            return None
+        chat = new_chat(platform, named_chat_id(wanted))
+        chat.username = username.removeprefix("@")
+        self.chats[platform, chat.id] = chat
+        return chat
+
+    def dialog(self, user_id: int) -> Chat | None:
+        """The MAX chat with one person; unless told otherwise it has that person's id."""
+        for chat in self.chats.values():
+            if chat.platform == "max" and chat.user_id == user_id:
+                return chat if chat.state != "not_found" else None
+        return self.chat("max", user_id) if self._open and user_id > 0 else None
+
+    def clear(self) -> None:
+        self.bots.clear()
+        self.chats.clear()
+
+
+def new_bot(platform: Platform, token: str) -> Bot:
+    print_ = fingerprint(token)
+    return Bot(
+        platform=platform,
+        token=token,
+        id=bot_id(token),
+        name=f"Bot {print_}",
+        username=f"sim_{print_}_bot",
+        limits=TOKEN_LIMITS[platform],
+    )
+
+
+def bot_id(token: str) -> int:
+    """Telegram writes the bot's id before the colon; a MAX token says nothing."""
+    head = token.partition(":")[0]
+    return int(head) if head.isascii() and head.isdigit() else int(fingerprint(token), 16)
+
+
+def named_chat_id(username: str) -> int:
+    return -1_000_000_000_000 - int(fingerprint(username), 16)
+
+
+def new_chat(platform: Platform, chat_id: int, type_: ChatType | None = None) -> Chat:
+    type_ = type_ or likely_type(platform, chat_id)
+    return Chat(
+        platform=platform,
+        id=chat_id,
+        type=type_,
+        title=f"{type_} {chat_id}",
+        user_id=chat_id if type_ == "dialog" else None,
+        limits=default_limits(platform, type_),
+    )
+
+
+def likely_type(platform: Platform, chat_id: int) -> ChatType:
+    if platform == "max":
+        return "channel" if chat_id < 0 else "dialog"
+    if chat_id > 0:
+        return "private"
+    return "channel" if str(chat_id).startswith("-100") else "group"
+
+
+def default_limits(platform: Platform, type_: ChatType) -> tuple[Limit, ...]:
+    return MAX_CHAT_LIMITS if platform == "max" else CHAT_LIMITS[type_]

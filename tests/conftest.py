@@ -1,0 +1,102 @@
+"""Fixtures for every test: backends of the run, a database of the test, servers of its own."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from autopost_cli.embedded.folders import scratch
+from autopost_cli.embedded.nats import NatsServer
+from autopost_cli.embedded.postgres import FAST, PostgresServer
+from harness.backends import Bucket, scratch_root
+from harness.databases import EMPTY, Database, cloned
+from harness.shared import Owner, ask, ask_bucket
+
+OWNER = pytest.StashKey[Owner]()
+ADDRESS = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        config.stash[ADDRESS] = config.workerinput["backends"]
+        return
+    config.stash[OWNER] = owner = Owner()
+    config.stash[ADDRESS] = owner.address
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["backends"] = node.config.stash[ADDRESS]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if owner := config.stash.get(OWNER, None):
+        owner.stop()
+
+
+Ask = Callable[[str], Any]
+
+
+@pytest.fixture(scope="session")
+def ask_owner(pytestconfig: pytest.Config) -> Ask:
+    return lambda question: ask(pytestconfig.stash[ADDRESS], question)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(ask_owner: Ask) -> str:
+    """The shared server, as superuser, in the database ``postgres``."""
+    return str(ask_owner("postgres"))
+
+
+@pytest.fixture
+async def empty_database(postgres_url: str) -> AsyncIterator[Database]:
+    """Nothing in it: for what makes the schema."""
+    async with cloned(postgres_url, EMPTY) as database:
+        yield database
+
+
+@pytest.fixture
+async def database(postgres_url: str, ask_owner: Ask) -> AsyncIterator[Database]:
+    """The whole schema, no rows but what the migrations put there."""
+    async with cloned(postgres_url, ask_owner("migrated")) as database:
+        yield database
+
+
+@pytest.fixture
+async def seeded_database(postgres_url: str, ask_owner: Ask) -> AsyncIterator[Database]:
+    """The whole schema and the demo workspaces."""
+    async with cloned(postgres_url, ask_owner("seeded")) as database:
+        yield database
+
+
+@pytest.fixture
+async def own_cluster() -> AsyncIterator[PostgresServer]:
+    """A Postgres of this test's own: for open transactions, xmin, restarts and kills."""
+    with scratch("autopost-test-", scratch_root()) as folder:
+        async with PostgresServer(folder / "postgres", settings=FAST) as server:
+            yield server
+
+
+@pytest.fixture(scope="session")
+def nats_url(ask_owner: Ask) -> str:
+    """The shared server: name streams and subjects with ``nats_namespace``."""
+    return str(ask_owner("nats"))
+
+
+@pytest.fixture
+def nats_namespace() -> str:
+    """A token for stream names and subjects that no other test uses."""
+    return f"t{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+async def own_nats() -> AsyncIterator[NatsServer]:
+    """A NATS of this test's own, which it may stop and start again."""
+    with scratch("autopost-test-", scratch_root()) as folder:
+        async with NatsServer(folder / "nats") as server:
+            yield server
+
+
+@pytest.fixture
+def s3(pytestconfig: pytest.Config) -> Bucket:
+    return ask_bucket(pytestconfig.stash[ADDRESS])
