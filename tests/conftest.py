@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from autopost_cli.embedded.folders import scratch
 from autopost_cli.embedded.nats import NatsServer
-from autopost_cli.embedded.postgres import FAST, PostgresServer
-from harness.backends import Bucket, scratch_root
+from autopost_cli.embedded.postgres import PostgresServer
+from harness.backends import SURVIVES_A_KILL, Bucket, scratch_root
 from harness.databases import EMPTY, Database, cloned
 from harness.shared import Owner, ask, ask_bucket
 
@@ -73,7 +73,7 @@ async def seeded_database(postgres_url: str, ask_owner: Ask) -> AsyncIterator[Da
 async def own_cluster() -> AsyncIterator[PostgresServer]:
     """A Postgres of this test's own: for open transactions, xmin, restarts and kills."""
     with scratch("autopost-test-", scratch_root()) as folder:
-        async with PostgresServer(folder / "postgres", settings=FAST) as server:
+        async with PostgresServer(folder / "postgres", settings=SURVIVES_A_KILL) as server:
             yield server
 
 

@@ -41,6 +41,11 @@ def seed() -> str:
     return (folder() / "seed.sql").read_text()
 
 
+def statement(name: str) -> str:
+    """One statement of `db/`, by its path without the ending."""
+    return (folder() / f"{name}.sql").read_text()
+
+
 def schema() -> str:
     """`schema.sql` with every `\\ir FILE` line replaced by that file."""
     lines = (folder() / "schema.sql").read_text().splitlines()

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from autopost_cli.backends import DATABASE, Backends
+from autopost_cli.development import TOKENS
 from autopost_cli.embedded.folders import held, scratch
 from autopost_cli.embedded.postgres import DURABLE
 from autopost_cli.embedded.processes import BackendError, Process
@@ -31,7 +32,7 @@ ALL = ("postgres", "nats", "s3", "simulator")
 READY_WITHIN = timedelta(seconds=60)
 DRAIN = timedelta(seconds=8)
 WHOLE_END = timedelta(seconds=9.5)  # the services have ``DRAIN`` of it, the backends share the rest
-DEFAULTS = {"AUTOPOST_DRAIN_TIMEOUT": "7s"}
+DEFAULTS = {"AUTOPOST_DRAIN_TIMEOUT": "7s", **TOKENS}
 OnLogs = Callable[[Path], contextlib.AbstractContextManager[Any]]
 
 

@@ -60,6 +60,7 @@ DECLARE
     _per_channel int;
     _taken uuid[];
     _slots timestamptz[];
+    _served uuid[];
     _exhausted uuid[];
     _closable uuid[];
     _next timestamptz;
@@ -91,7 +92,8 @@ BEGIN
           AND gate.room > 0
     ) AS open;
 
-    -- The channels whose turn it is, as many as their group has room for.
+    -- The channels whose turn it is: as many as their group has room for, and a few more in case some of them
+    -- turn out to be closed, full or empty.
     WITH candidates AS MATERIALIZED (
         SELECT due.channel_id
         FROM jsonb_to_recordset(_groups) AS g (platform text, rate_group text, room bigint)
@@ -103,7 +105,7 @@ BEGIN
               AND d.rate_group = g.rate_group
               AND d.next_due_at <= _now
             ORDER BY d.next_due_at
-            LIMIT g.room
+            LIMIT g.room + 16
         ) AS due
     ), locked AS MATERIALIZED (
         SELECT c.channel_id
@@ -237,8 +239,9 @@ BEGIN
               AND g.platform = s.platform
               AND g.rate_group = s.rate_group
         )
-        SELECT array_agg(s.delivery_id ORDER BY s.turn), array_agg(s.slot_at ORDER BY s.turn)
-        INTO _taken, _slots
+        SELECT array_agg(s.delivery_id ORDER BY s.turn), array_agg(s.slot_at ORDER BY s.turn),
+               array_agg(DISTINCT s.channel_id)
+        INTO _taken, _slots, _served
         FROM slotted s;
 
         -- A row that somebody holds or has moved on is left out; its slot is lost, never its turn.
@@ -300,7 +303,7 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS c;
 
-        PERFORM settle_channels(p_workspace_id, _channels, _blocked, _exhausted, _closable, _now);
+        PERFORM settle_channels(p_workspace_id, _channels, _served, _blocked, _closable, _now);
     END IF;
 
     _next := next_due_at(p_workspace_id);

@@ -1,17 +1,17 @@
--- settle_channels(workspace_id, channel_ids, blocked, exhausted, closable, now)
+-- settle_channels(workspace_id, channel_ids, served, blocked, closable, now)
 --
 -- The end of a claim: writes for each channel it looked at when it is next worth a look.
 --
 -- own gates closed     when they open
 -- blocked, has work    never: the commit that frees a place makes it due
--- work waiting         when the channel's next slot is
+-- work waiting         when the channel's next slot is; one that was served goes behind those that were not
 -- nothing awake        when the next sleeper is due, never if there is none; but a channel that could not be
---                      locked (exhausted and not closable) is being fed, and is looked at again at once
+--                      locked (not closable) is being fed, and is looked at again at once
 CREATE OR REPLACE FUNCTION settle_channels(
     p_workspace_id uuid,
     p_channel_ids uuid[],
+    p_served uuid[],
     p_blocked uuid[],
-    p_exhausted uuid[],
     p_closable uuid[],
     p_now timestamptz
 )
@@ -28,13 +28,19 @@ AS $$
                CASE
                    WHEN opens_at > p_now THEN opens_at
                    WHEN blocked AND awake THEN 'infinity'
-                   WHEN awake THEN greatest(c.next_allowed_at, p_now)
+                   WHEN awake THEN greatest(c.next_allowed_at, CASE WHEN served THEN p_now ELSE was.next_due_at END)
                    WHEN NOT c.channel_id = ANY (coalesce(p_closable, '{}')) THEN p_now + interval '5 milliseconds'
-                   ELSE coalesce(greatest(sleeper.due, c.next_allowed_at), 'infinity')
+                   WHEN sleeper.due IS NULL THEN 'infinity'
+                   ELSE greatest(sleeper.due, c.next_allowed_at)
                END AS next_due_at
         FROM channels c
+        JOIN channel_due was
+          ON was.workspace_id = c.workspace_id
+         AND was.channel_id = c.channel_id
         CROSS JOIN LATERAL channel_opens_at(c, p_now) AS opens_at
-        CROSS JOIN LATERAL (SELECT c.channel_id = ANY (coalesce(p_blocked, '{}'))) AS b (blocked)
+        CROSS JOIN LATERAL (
+            SELECT c.channel_id = ANY (coalesce(p_blocked, '{}')), c.channel_id = ANY (coalesce(p_served, '{}'))
+        ) AS b (blocked, served)
         CROSS JOIN LATERAL (
             SELECT EXISTS (
                 SELECT 1
@@ -59,4 +65,5 @@ AS $$
     ) AS s
     WHERE d.workspace_id = p_workspace_id
       AND d.channel_id = s.channel_id
+      AND (d.next_due_at, d.waits_for_place) IS DISTINCT FROM (s.next_due_at, s.waits_for_place)
 $$;

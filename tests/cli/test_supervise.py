@@ -12,6 +12,7 @@ from autopost_cli.embedded.ports import free_port
 from autopost_cli.embedded.processes import BackendError
 from autopost_cli.supervise import Backoff, RefusedError
 from autopost_runtime.config import ConfigError
+from harness.backends import SURVIVES_A_KILL
 from harness.eventually import eventually
 from harness.stacks import dummy_stack
 
@@ -132,7 +133,7 @@ async def test_data_are_kept_between_runs_in_a_folder_that_was_named(tmp_path: P
 
 
 async def test_a_killed_postgres_comes_back_with_its_data_on_its_port(tmp_path: Path) -> None:
-    async with dummy_stack("postgres", data=tmp_path) as stack:
+    async with dummy_stack("postgres", data=tmp_path, postgres_settings=SURVIVES_A_KILL) as stack:
         url = stack.backends.database_url
         await run_sql(url, "CREATE TABLE kept AS SELECT 42 AS answer")
         before = stack.pid("postgres")

@@ -19,6 +19,7 @@ from autopost_cli.embedded.s3 import S3Server
 
 MEMORY = Path("/dev/shm")  # noqa: S108 -- only as the parent of a folder made by mkdtemp
 ENOUGH = 2 << 30
+SURVIVES_A_KILL = {**FAST, "synchronous_commit": "on"}  # FAST alone loses what it committed last
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,9 @@ so no exception, span or log line made here may hold one; that is why every rais
 import ssl
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
+from time import time_ns
 from typing import Any, Self
 
 import aiohttp
@@ -86,28 +88,18 @@ class HttpClient:
         template: str | None = None,
     ) -> HttpAnswer:
         """``template`` is the path without anything secret, for the span; the path itself never gets there."""
+        started, status, error = time_ns(), None, "cancelled"
         target = _parse(url)
-        attributes = {"http.request.method": method, "server.address": target.host or ""}
-        if template:
-            attributes["url.template"] = template
-        with telemetry.tracer().start_as_current_span(
-            span_name or f"{method} {template or ''}".rstrip(),
-            kind=SpanKind.CLIENT,
-            attributes=attributes,
-            record_exception=False,
-            set_status_on_exception=False,
-        ) as span:
-            try:
-                answer = await self._exchange(method, target, _body(json, form), _headers(json, headers), timeout)
-            except HttpError as exc:
-                span.set_attribute("error.type", exc.code)
-                span.set_status(StatusCode.ERROR, exc.code)
-                raise
-            span.set_attribute("http.response.status_code", answer.status)
-            if answer.status >= 400:
-                span.set_attribute("error.type", str(answer.status))
-                span.set_status(StatusCode.ERROR)
+        try:
+            answer = await self._exchange(method, target, _body(json, form), _headers(json, headers), timeout)
+            status, error = answer.status, str(answer.status)
             return answer
+        except HttpError as exc:
+            error = exc.code
+            raise
+        finally:
+            if telemetry.exporting():
+                _trace(started, span_name or method, template, method, target.host, status, error)
 
     async def _exchange(
         self, method: str, url: URL, body: Any, headers: Mapping[str, str] | None, timeout: timedelta
@@ -129,13 +121,31 @@ class HttpClient:
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         chunks: list[bytes] = []
         size = 0
-        async for chunk in response.content.iter_any():
+        while chunk := await response.content.readany():
             size += len(chunk)
             if size > self._answer_limit:
                 response.close()
                 raise Unanswered("answer_too_big")
             chunks.append(chunk)
-        return b"".join(chunks)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _trace(
+    started: int, name: str, template: str | None, method: str, host: str | None, status: int | None, error: str
+) -> None:
+    """One CLIENT span, made when all is known: a third of the price of one that is opened and filled."""
+    attributes: dict[str, str | int] = {"http.request.method": method, "server.address": host or ""}
+    if template:
+        attributes["url.template"] = template
+    if status is not None:
+        attributes["http.response.status_code"] = status
+    failed = status is None or status >= 400
+    if failed:
+        attributes["error.type"] = error
+    span = telemetry.tracer().start_span(name, kind=SpanKind.CLIENT, attributes=attributes, start_time=started)
+    if failed:
+        span.set_status(StatusCode.ERROR, error)
+    span.end()
 
 
 def _translate(exc: aiohttp.ClientError) -> HttpError:
@@ -171,6 +181,7 @@ def _parse(url: str) -> URL:
     return parsed
 
 
+@cache
 def _limits(timeout: timedelta) -> aiohttp.ClientTimeout:
     """Connecting gets at most half: a total that runs out while connecting would look like a lost answer."""
     total = timeout.total_seconds()

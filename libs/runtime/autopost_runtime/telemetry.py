@@ -15,6 +15,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import Link
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -33,6 +34,7 @@ Labels = Mapping[str, str | int | bool]
 Readings = float | Iterable[Observation]
 
 _propagator = TraceContextTextMapPropagator()
+_no_tracer = trace.NoOpTracer()
 
 
 class _Providers:
@@ -42,7 +44,10 @@ class _Providers:
         reader = PrometheusMetricReader(scope_info_enabled=False, registry=self.registry)
         self.meters = MeterProvider([reader], resource, shutdown_on_exit=False)
         self.meter = self.meters.get_meter(NAME)
-        self.traces = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self.exporting = bool(span_exporters)
+        # Ids are needed always, recordings only to be sent; what is sent, OTEL_TRACES_SAMPLER says.
+        sampler = None if self.exporting else ParentBased(ALWAYS_OFF)
+        self.traces = TracerProvider(sampler, resource, shutdown_on_exit=False)
         for exporter in span_exporters:
             self.traces.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
         self.tracer = self.traces.get_tracer(NAME)
@@ -74,7 +79,12 @@ def shutdown() -> None:
 
 
 def tracer() -> trace.Tracer:
-    return _providers.tracer if _providers else trace.NoOpTracer()
+    return _providers.tracer if _providers else _no_tracer
+
+
+def exporting() -> bool:
+    """Whether spans leave this process; what costs more than it should may be left out when not."""
+    return _providers is not None and _providers.exporting
 
 
 def meter() -> metrics.Meter:

@@ -1,6 +1,7 @@
 """Wire the dispatcher and run it."""
 
 import asyncio
+from contextlib import nullcontext
 from datetime import timedelta
 
 from autopost_adapters.registry import adapters
@@ -8,9 +9,11 @@ from autopost_contracts.subjects import Topology
 from autopost_runtime import telemetry
 from autopost_runtime.http import HttpClient
 from autopost_runtime.jetstream import open_bus
+from autopost_runtime.objects import open_objects
 from autopost_runtime.postgres import open_database
 from autopost_runtime.service import Service, run
 
+from autopost_dispatcher.answers import Answers
 from autopost_dispatcher.claim import Claimer
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.config import DispatcherConfig
@@ -31,6 +34,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
         open_database(config, service) as database,
         open_bus(config, service) as bus,
         HttpClient(limit=config.concurrency, ca_bundle=config.ca_bundle) as http,
+        open_objects(config) if config.s3_endpoint else nullcontext() as objects,
     ):
         gateway = Gateway(database)
         schedule = Schedule()
@@ -53,7 +57,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
             disable_streak=config.disable_after_permanent_streak,
             committed=schedule.wake,
         )
-        dispatch = Dispatch(sender, committer, concurrency=config.concurrency)
+        dispatch = Dispatch(sender, Answers(objects), committer, concurrency=config.concurrency)
         claimer = Claimer(
             gateway,
             schedule,

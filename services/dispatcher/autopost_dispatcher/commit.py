@@ -18,6 +18,7 @@ from autopost_runtime import telemetry
 from autopost_runtime.backoff import Backoff
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
+from msgspec import Struct
 
 from autopost_dispatcher.gateway import Claim, Committed, Gateway
 from autopost_dispatcher.send import Released
@@ -28,7 +29,11 @@ SNIPPET = 500
 commit_seconds = telemetry.histogram("autopost_commit_seconds", "How long commit_deliveries took.")
 stale_total = telemetry.counter("autopost_stale_commits_total", "Outcomes of claims that had passed on.")
 
-Ended = tuple[Claim, Outcome | Released]
+
+class Ended(Struct, frozen=True):
+    claim: Claim
+    outcome: Outcome | Released
+    payload_ref: str | None = None
 
 
 class Committer:
@@ -41,8 +46,8 @@ class Committer:
         self._committed = committed
         self._waiting: asyncio.Queue[Ended] = asyncio.Queue()
 
-    def put(self, claim: Claim, outcome: Outcome | Released) -> None:
-        self._waiting.put_nowait((claim, outcome))
+    def put(self, ended: Ended) -> None:
+        self._waiting.put_nowait(ended)
 
     async def run(self) -> None:
         while True:
@@ -61,10 +66,10 @@ class Committer:
 
     async def _commit(self, batch: list[Ended]) -> None:
         by_workspace: dict[WorkspaceId, list[Ended]] = defaultdict(list)
-        for claim, outcome in batch:
-            by_workspace[claim.workspace_id].append((claim, outcome))
-        for workspace, ended in by_workspace.items():
-            await self._commit_in(workspace, ended)
+        for ended in batch:
+            by_workspace[ended.claim.workspace_id].append(ended)
+        for workspace, outcomes in by_workspace.items():
+            await self._commit_in(workspace, outcomes)
             self._committed(workspace)
 
     async def _commit_in(self, workspace: WorkspaceId, ended: list[Ended]) -> None:
@@ -74,7 +79,7 @@ class Committer:
                 started = time.monotonic()
                 verdicts = await self._gateway.commit_deliveries(
                     workspace,
-                    [_outcome(claim, outcome) for claim, outcome in ended],
+                    [_outcome(one) for one in ended],
                     self._pause,
                     self._disable_streak,
                 )
@@ -91,13 +96,13 @@ class Committer:
     async def _still_open(self, workspace: WorkspaceId, ended: list[Ended]) -> list[Ended]:
         try:
             open_ids = await self._gateway.read_outcomes(
-                workspace, [claim.delivery_id for claim, _ in ended], [claim.claim_token for claim, _ in ended]
+                workspace, [one.claim.delivery_id for one in ended], [one.claim.claim_token for one in ended]
             )
         except Exception as exc:
             if not is_retryable(exc):
                 raise
             return ended
-        return [one for one in ended if one[0].delivery_id in open_ids]
+        return [one for one in ended if one.claim.delivery_id in open_ids]
 
 
 def _report(verdicts: list[Committed]) -> None:
@@ -107,9 +112,9 @@ def _report(verdicts: list[Committed]) -> None:
         get_logger().warning("commit.stale", deliveries=stale)
 
 
-def _outcome(claim: Claim, outcome: Outcome | Released) -> dict[str, Any]:
-    base: dict[str, Any] = {"delivery_id": claim.delivery_id, "claim_token": claim.claim_token}
-    match outcome:
+def _outcome(ended: Ended) -> dict[str, Any]:
+    base: dict[str, Any] = {"delivery_id": ended.claim.delivery_id, "claim_token": ended.claim.claim_token}
+    match outcome := ended.outcome:
         case Sent():
             return base | {
                 "result": "sent",
@@ -126,6 +131,7 @@ def _outcome(claim: Claim, outcome: Outcome | Released) -> dict[str, Any]:
                 "snippet": outcome.raw.get("snippet", "")[:SNIPPET] or None,
                 "retry_after_ms": outcome.retry_after_ms,
                 "ambiguous": outcome.ambiguous,
+                "payload_ref": ended.payload_ref,
             }
         case Released():
             return base | {"result": "released"}

@@ -10,8 +10,9 @@ from autopost_contracts.outcomes import Failed, Scope
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
 
+from autopost_dispatcher.answers import Answers
 from autopost_dispatcher.claim import Job
-from autopost_dispatcher.commit import Committer
+from autopost_dispatcher.commit import Committer, Ended
 from autopost_dispatcher.schedule import Schedule
 from autopost_dispatcher.send import Sender
 
@@ -21,8 +22,9 @@ class DueWorkspaces(Protocol):
 
 
 class Dispatch:
-    def __init__(self, sender: Sender, committer: Committer, *, concurrency: int) -> None:
+    def __init__(self, sender: Sender, answers: Answers, committer: Committer, *, concurrency: int) -> None:
         self._sender = sender
+        self._answers = answers
         self._committer = committer
         self._concurrency = concurrency
         self._flights: dict[asyncio.Task[None], Job] = {}
@@ -46,9 +48,8 @@ class Dispatch:
             await asyncio.wait(self._flights, timeout=within.total_seconds())
         for task, job in list(self._flights.items()):
             task.cancel()
-            self._committer.put(
-                job.claim, Failed.transient(Scope.DELIVERY, "stopped", "no answer before the stop", ambiguous=True)
-            )
+            unknown = Failed.transient(Scope.DELIVERY, "stopped", "no answer before the stop", ambiguous=True)
+            self._committer.put(Ended(job.claim, unknown))
         await self._committer.flush()
 
     async def _fly(self, job: Job) -> None:
@@ -58,7 +59,8 @@ class Dispatch:
             get_logger().error("delivery.failed", exc_info=exc, delivery_id=str(job.claim.delivery_id))
             outcome = Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=True)
         if outcome is not None:
-            self._committer.put(job.claim, outcome)
+            kept = await self._answers.keep(job.claim, outcome) if isinstance(outcome, Failed) else None
+            self._committer.put(Ended(job.claim, outcome, kept))
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._flights.pop(task, None)

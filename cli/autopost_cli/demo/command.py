@@ -1,0 +1,91 @@
+"""The command: start everything, act, judge, report."""
+
+import asyncio
+import os
+import sys
+import time
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import click
+import httpx
+import msgspec
+from autopost_runtime.config import ConfigError
+
+from autopost_cli.demo.criteria import CRITERIA, Finding
+from autopost_cli.demo.scene import Scene, Unmet
+from autopost_cli.embedded.processes import BackendError
+from autopost_cli.stack import Stack
+from autopost_cli.supervise import RefusedError
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end instead of text.")
+@click.option("--sabotage", type=click.IntRange(1, 4), help="Break criterion N on purpose; the demo must notice.")
+@click.option("--patience", type=float, default=20.0, show_default=True, help="Seconds that a step may take.")
+def demo(as_json: bool, sabotage: int | None, patience: float) -> None:
+    """Start the whole system, send a post into forty channels, and show the four promises one by one.
+
+    Exits 0 only if all of them hold. Parts are replaced by AUTOPOST_*_URL as for `autopost up`; with
+    AUTOPOST_NATS_URL=off everything is found by polling.
+    """
+    say = (lambda _: None) if as_json else click.echo
+    try:
+        findings = asyncio.run(_perform(sabotage, timedelta(seconds=patience), say))
+    except (ConfigError, BackendError, RefusedError) as error:
+        raise click.ClickException(str(error)) from None
+    holds = all(finding.holds for finding in findings)
+    if as_json:
+        click.echo(msgspec.json.encode({"holds": holds, "criteria": [_as_json(finding) for finding in findings]}))
+    else:
+        click.echo("\nAll four hold." if holds else "\nNot all of them hold.")
+    sys.exit(0 if holds else 1)
+
+
+async def _perform(sabotage: int | None, patience: timedelta, say: Any) -> list[Finding]:
+    started = time.monotonic()
+    say("Starting Postgres, NATS, S3, the simulator and four services …")
+    async with Stack(env={"AUTOPOST_LOG_LEVEL": "warning", **os.environ}) as stack:
+        places = stack.describe()
+        say(f"Ready after {time.monotonic() - started:.1f} s. Watch the channels fill: {places['simulator']}/")
+        database = await asyncpg.connect(places["database_url"])
+        try:
+            async with httpx.AsyncClient(timeout=10) as http:
+                scene = Scene(database, http, places["ingest"], places["simulator"], patience)
+                return await _act(scene, sabotage, say)
+        finally:
+            await database.close()
+
+
+async def _act(scene: Scene, sabotage: int | None, say: Any) -> list[Finding]:
+    findings = []
+    await scene.sql("tidy")
+    for number, (title, criterion) in enumerate(CRITERIA):
+        finding = Finding(title=title)
+        try:
+            await criterion(scene, finding, number == sabotage)
+        except (Unmet, httpx.HTTPError) as error:
+            finding.check(str(error) or type(error).__name__, False)
+            await scene.unscript()
+        findings.append(finding)
+        say(_as_text(finding))
+    await scene.sql("tidy")
+    return findings
+
+
+def _as_text(finding: Finding) -> str:
+    lines = [f"\n{finding.title}: {'holds' if finding.holds else 'DOES NOT HOLD'}"]
+    for label, entries in (
+        ("done", finding.done),
+        ("expected", finding.expected),
+        ("database", finding.database),
+        ("simulator", finding.simulator),
+        ("MISSING", finding.failed),
+    ):
+        lines += [f"  {label:<10} {entry}" for entry in entries]
+    return "\n".join(lines)
+
+
+def _as_json(finding: Finding) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(finding), "holds": finding.holds}
