@@ -8,7 +8,8 @@ import pytest
 from autopost_cli.embedded.folders import scratch
 from autopost_cli.embedded.nats import NatsServer
 from autopost_cli.embedded.postgres import PostgresServer
-from harness.backends import SURVIVES_A_KILL, Bucket, scratch_root
+from harness.backends import SURVIVES_A_KILL, scratch_root
+from harness.buckets import Bucket
 from harness.databases import EMPTY, Database, cloned
 from harness.shared import Owner, ask, ask_bucket
 

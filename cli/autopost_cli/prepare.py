@@ -1,6 +1,7 @@
 """What has to be there before the services start: the schema, the demo rows, the streams."""
 
 import asyncio
+import importlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -49,6 +50,7 @@ async def await_database(database_url: str) -> None:
 
 
 async def prepare_streams(nats_url: str, namespace: str) -> None:
+    await asyncio.to_thread(importlib.import_module, "autopost_runtime.streams")  # a second's work, beside other starts
     from autopost_contracts.subjects import Topology
     from autopost_runtime.streams import BusUnavailable, ensure_streams
 

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any, Self
 
 from autopost_cli.backends import DATABASE, Backends
 from autopost_cli.development import TOKENS
-from autopost_cli.embedded.folders import held, scratch
+from autopost_cli.embedded.folders import emptied, kept_or_scratch
 from autopost_cli.embedded.postgres import DURABLE
 from autopost_cli.embedded.processes import BackendError, Process
 from autopost_cli.embedded.program import Program, shortened
@@ -89,7 +88,7 @@ class Stack:
         await self._end()
 
     @property
-    def urls(self) -> dict[str, str | None]:
+    def urls(self) -> dict[str, str]:
         """The public address of each service that has one."""
         return {name: program.url for name, program in self._service_programs() if program.url}
 
@@ -123,9 +122,9 @@ class Stack:
         self._process(name).send(number)
 
     def kill_all(self) -> None:
+        """For whoever cannot wait; leave the stack afterwards."""
         for keeper in self._keepers.values():
-            if keeper.program.process:
-                keeper.program.process.kill_group()
+            keeper.kill()
 
     async def stop(self, name: str) -> None:
         """And leave it stopped."""
@@ -162,17 +161,24 @@ class Stack:
             file.write(f"{text}\n")
 
     async def _start(self) -> None:
-        self.data = self._open.enter_context(self._folder())
-        self._open.enter_context(self._on_logs(_cleared(self.data / "logs")))
+        self.data = self._open.enter_context(kept_or_scratch(self._asked_data, "autopost-up-"))
+        self._open.enter_context(self._on_logs(emptied(self.data / "logs")))
         ports = Ports(self._settings)
         self.backends = Backends(
             self._settings, ports, self.data, wanted=self._wanted, postgres_settings=self._postgres_settings
         )
-        await self._start_database()
-        await self._start_nats()
-        await self._keep(self.backends.s3)
-        await self._keep(self.backends.simulator)
+        await self._start_backends()
         await self._start_services(ports)
+
+    async def _start_backends(self) -> None:
+        """Side by side: none of them needs another."""
+        parts = (self._start_database(), self._start_nats(), self._keep(self.backends.s3))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for part in (*parts, self._keep(self.backends.simulator)):
+                    group.create_task(part)
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
     async def _start_database(self) -> None:
         url = self.backends.database_url
@@ -218,7 +224,7 @@ class Stack:
         clock = asyncio.get_running_loop().time
         deadline = clock() + WHOLE_END.total_seconds()
         services = [self._keepers[name] for name, _ in self._service_programs()]
-        rest = [keeper for keeper in reversed(self._keepers.values()) if keeper not in services]
+        rest = [self._keepers[name] for name in reversed(ALL) if name in self._keepers]
         try:
             await asyncio.gather(*(keeper.stop(((signal.SIGTERM, self._drain),)) for keeper in services))
             for ended, keeper in enumerate(rest):
@@ -237,15 +243,3 @@ class Stack:
         if process is None:
             raise BackendError(f"{name} is stopped")
         return process
-
-    def _folder(self) -> contextlib.AbstractContextManager[Path]:
-        if self._asked_data:
-            return held(self._asked_data.absolute())
-        return scratch("autopost-up-", Path(tempfile.gettempdir()))
-
-
-def _cleared(logs: Path) -> Path:
-    logs.mkdir(exist_ok=True)
-    for log in logs.glob("*.log"):
-        log.unlink()
-    return logs

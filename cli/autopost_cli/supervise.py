@@ -77,6 +77,13 @@ class Keeper:
             self._keeping = None
         await self.program.stop(shutdown)
 
+    def kill(self) -> None:
+        """Now, and for good; ``stop`` still has to see it gone."""
+        if self._keeping:
+            self._keeping.cancel()
+        if self.program.process:
+            self.program.process.kill_group(self.program.dies_by)
+
     async def _keep(self) -> None:
         backoff = Backoff()
         clock = asyncio.get_running_loop().time

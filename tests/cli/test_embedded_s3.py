@@ -8,7 +8,7 @@ import pytest
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
 from botocore.exceptions import ClientError
-from harness.backends import Bucket
+from harness.buckets import Bucket
 
 PATH_STYLE = AioConfig(
     signature_version="s3v4",

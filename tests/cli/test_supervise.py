@@ -147,7 +147,9 @@ async def test_a_killed_postgres_comes_back_with_its_data_on_its_port(tmp_path: 
 
 async def test_nats_can_be_stopped_and_started_again_on_its_port() -> None:
     async with dummy_stack("nats") as stack:
-        port = stack.backends.nats.port if stack.backends.nats else 0
+        nats = stack.backends.nats
+        assert nats
+        port = nats.port
 
         await stack.stop_nats()
         with pytest.raises(BackendError, match="nats is stopped"):
@@ -155,7 +157,7 @@ async def test_nats_can_be_stopped_and_started_again_on_its_port() -> None:
         await stack.start_nats()
 
         assert stack.backends.nats_url == f"nats://127.0.0.1:{port}"
-        assert await stack.backends.nats.answers()
+        assert await nats.answers()
 
 
 async def test_a_busy_port_is_refused_by_the_name_of_its_variable() -> None:

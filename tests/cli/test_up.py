@@ -79,6 +79,21 @@ async def test_told_to_stop_while_starting_it_leaves_nothing_running(tmp_path: P
     assert gone(children)
 
 
+async def test_told_twice_it_ends_at_once(tmp_path: Path) -> None:
+    with running(tmp_path, "stubborn", "postgres", "nats") as process:
+        await ready_line(process)
+        children = children_of(process.pid)
+
+        process.send_signal(signal.SIGINT)
+        await eventually(lambda: "stopping" in (tmp_path / "logs" / "up.log").read_text())
+        process.send_signal(signal.SIGINT)
+        await asyncio.wait_for(ended(process), timeout=5)
+
+    assert process.returncode == 0
+    assert gone(children)
+    assert "restarting" not in (tmp_path / "logs" / "up.log").read_text()
+
+
 async def test_killed_it_takes_its_children_along(tmp_path: Path) -> None:
     with running(tmp_path, "", "postgres", "nats", "s3") as process:
         await ready_line(process)

@@ -9,26 +9,17 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import Protocol
-from uuid import uuid4
 
-import msgspec
 from autopost_cli.embedded.folders import scratch
 from autopost_cli.embedded.nats import NatsServer
 from autopost_cli.embedded.postgres import FAST, PostgresServer
 from autopost_cli.embedded.s3 import S3Server
 
+from harness.buckets import Bucket, make_bucket
+
 MEMORY = Path("/dev/shm")  # noqa: S108 -- only as the parent of a folder made by mkdtemp
 ENOUGH = 2 << 30
 SURVIVES_A_KILL = {**FAST, "synchronous_commit": "on"}  # FAST alone loses what it committed last
-
-
-class Bucket(msgspec.Struct, frozen=True, kw_only=True):
-    """A bucket that nobody else uses, and how to reach it."""
-
-    endpoint: str
-    access_key: str
-    secret_key: str
-    bucket: str
 
 
 class Backends(Protocol):
@@ -63,10 +54,7 @@ class EmbeddedBackends:
 
     async def bucket(self) -> Bucket:
         await self._started(self._s3)
-        name = f"test-{uuid4().hex[:12]}"
-        self._s3.make_bucket(name)
-        keys = {"access_key": self._s3.access_key, "secret_key": self._s3.secret_key}
-        return Bucket(endpoint=self._s3.url, bucket=name, **keys)
+        return await make_bucket(self._s3.url, self._s3.access_key, self._s3.secret_key)
 
     async def stop(self) -> None:
         await self._open.aclose()

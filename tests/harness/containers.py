@@ -6,12 +6,11 @@ import gc
 import warnings
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import asyncpg
 from autopost_cli.embedded.probe import get
 
-from harness.backends import Bucket
+from harness.buckets import Bucket, make_bucket
 from harness.eventually import eventually
 
 SECRET = "autopost-secret"
@@ -43,9 +42,7 @@ class ContainerBackends:
         keys = {"MINIO_ROOT_USER": "autopost", "MINIO_ROOT_PASSWORD": SECRET}
         endpoint = f"http://{self._start('minio/minio', 9000, 'server /data', **keys)}"
         await eventually(lambda: _minio_answers(endpoint), within=START)
-        made = Bucket(endpoint=endpoint, access_key="autopost", secret_key=SECRET, bucket=f"test-{uuid4().hex[:12]}")
-        await _make(made)
-        return made
+        return await make_bucket(endpoint, "autopost", SECRET)
 
     async def stop(self) -> None:
         for container in self._running.values():
@@ -102,19 +99,3 @@ async def _port_answers(server: str) -> bool:
 
 async def _minio_answers(endpoint: str) -> bool:
     return (await get(f"{endpoint}/minio/health/ready") or (0, ""))[0] == 200
-
-
-async def _make(bucket: Bucket) -> None:
-    from aiobotocore.config import AioConfig
-    from aiobotocore.session import get_session
-
-    client = get_session().create_client(
-        "s3",
-        endpoint_url=bucket.endpoint,
-        region_name="us-east-1",
-        aws_access_key_id=bucket.access_key,
-        aws_secret_access_key=bucket.secret_key,
-        config=AioConfig(s3={"addressing_style": "path"}),
-    )
-    async with client as s3:
-        await s3.create_bucket(Bucket=bucket.bucket)

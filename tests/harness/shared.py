@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from harness.backends import Backends, Bucket, EmbeddedBackends
+from harness.backends import Backends, EmbeddedBackends
+from harness.buckets import Bucket
 from harness.databases import make_migrated, make_seeded
 
 STOP = "stop"

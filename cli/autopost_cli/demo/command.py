@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +20,8 @@ from autopost_cli.embedded.processes import BackendError
 from autopost_cli.stack import Stack
 from autopost_cli.supervise import RefusedError
 
+Say = Callable[[str], None]
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end instead of text.")
@@ -30,7 +33,7 @@ def demo(as_json: bool, sabotage: int | None, patience: float) -> None:
     Exits 0 only if all of them hold. Parts are replaced by AUTOPOST_*_URL as for `autopost up`; with
     AUTOPOST_NATS_URL=off everything is found by polling.
     """
-    say = (lambda _: None) if as_json else click.echo
+    say: Say = (lambda _: None) if as_json else click.echo
     try:
         findings = asyncio.run(_perform(sabotage, timedelta(seconds=patience), say))
     except (ConfigError, BackendError, RefusedError) as error:
@@ -43,7 +46,7 @@ def demo(as_json: bool, sabotage: int | None, patience: float) -> None:
     sys.exit(0 if holds else 1)
 
 
-async def _perform(sabotage: int | None, patience: timedelta, say: Any) -> list[Finding]:
+async def _perform(sabotage: int | None, patience: timedelta, say: Say) -> list[Finding]:
     started = time.monotonic()
     say("Starting Postgres, NATS, S3, the simulator and four services …")
     async with Stack(env={"AUTOPOST_LOG_LEVEL": "warning", **os.environ}) as stack:
@@ -53,12 +56,13 @@ async def _perform(sabotage: int | None, patience: timedelta, say: Any) -> list[
         try:
             async with httpx.AsyncClient(timeout=10) as http:
                 scene = Scene(database, http, places["ingest"], places["simulator"], patience)
-                return await _act(scene, sabotage, say)
+                return await act(scene, sabotage, say)
         finally:
             await database.close()
 
 
-async def _act(scene: Scene, sabotage: int | None, say: Any) -> list[Finding]:
+async def act(scene: Scene, sabotage: int | None = None, say: Say = lambda _: None) -> list[Finding]:
+    """Every criterion in turn, on a system that runs; what the demo changed is put back."""
     findings = []
     await scene.sql("tidy")
     for number, (title, criterion) in enumerate(CRITERIA):

@@ -51,6 +51,17 @@ def scratch(prefix: str, root: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def kept_or_scratch(asked: Path | None, prefix: str) -> contextlib.AbstractContextManager[Path]:
+    return held(asked.absolute()) if asked else scratch(prefix, Path(tempfile.gettempdir()))
+
+
+def emptied(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    for file in folder.iterdir():
+        file.unlink()
+    return folder
+
+
 def _sweep(prefix: str, root: Path) -> None:
     for folder in root.glob(f"{prefix}*"):
         with contextlib.suppress(OSError, FolderInUseError):

@@ -32,6 +32,7 @@ STILL_HELD = ('lock file "postmaster.pid" already exists', "pre-existing shared 
 class PostgresServer(Server):
     """``settings`` is ``DURABLE`` or ``FAST``, or either with more of postgresql.conf added."""
 
+    dies_by = signal.SIGQUIT  # killed, it would leave its children to find out by themselves
     shutdown = ((signal.SIGINT, timedelta(seconds=5)), (signal.SIGQUIT, timedelta(seconds=2)))  # fast, then immediate
 
     def __init__(
@@ -77,7 +78,7 @@ class PostgresServer(Server):
                 env={"PATH": os.defpath, "LC_ALL": "C"},
                 account=account,
                 pass_fds=[descriptor],
-                dies_by=signal.SIGQUIT,  # a killed postmaster would leave its children to find out by themselves
+                dies_by=self.dies_by,
             )
 
     async def answers(self) -> bool:

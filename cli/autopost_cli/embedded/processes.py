@@ -130,10 +130,10 @@ class Process:
     def tail(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-TAIL:])
 
-    def kill_group(self) -> None:
+    def kill_group(self, number: signal.Signals = signal.SIGKILL) -> None:
         """It and all its children, now."""
         with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS says EPERM for a group of zombies
-            os.killpg(self.pid, signal.SIGKILL)
+            os.killpg(self.pid, number)
 
 
 async def _end_of(pid: int) -> None:

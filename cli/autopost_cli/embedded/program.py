@@ -22,6 +22,7 @@ class Program(ABC):
     """Started, stopped and started again with the same name, port and log."""
 
     is_service = False
+    dies_by = signal.SIGKILL
     ready_within = timedelta(seconds=30)
     shutdown: Shutdown = ((signal.SIGTERM, timedelta(seconds=3)),)
 

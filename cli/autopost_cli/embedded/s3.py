@@ -11,7 +11,10 @@ from autopost_cli.embedded.program import Server
 
 
 class S3Server(Server):
-    """The keys guard nothing but a folder of development data on 127.0.0.1."""
+    """The keys guard nothing but a folder of development data on 127.0.0.1.
+
+    ``bucket`` is there from the start; make others by S3, for it does not see new folders.
+    """
 
     access_key = "autopost"
     secret_key = "autopost-secret"  # noqa: S105 -- see above
@@ -26,11 +29,8 @@ class S3Server(Server):
     def url(self) -> str:
         return f"http://{HOST}:{self.port}"
 
-    def make_bucket(self, bucket: str) -> None:
-        (self.data / bucket).mkdir(parents=True, exist_ok=True)
-
     async def _spawn(self) -> Process:
-        self.make_bucket(self.bucket)
+        (self.data / self.bucket).mkdir(parents=True, exist_ok=True)
         env = {name: value for name, value in os.environ.items() if not name.startswith("RCLONE_")}
         return Process.start(self.name, self._command(), log=self.log, env=env)
 
@@ -39,7 +39,6 @@ class S3Server(Server):
             *(program("rclone"), "serve", "s3", self.data),
             *("--addr", f"{HOST}:{self.port}"),
             *("--auth-key", f"{self.access_key},{self.secret_key}"),
-            *("--dir-cache-time", "0s"),  # a bucket made as a folder is there at once
             *("--config", ""),
         ]
 

@@ -1,32 +1,13 @@
-"""The platforms there are. A new one is a package beside these and a line in each table here."""
+"""The adapters there are. A new platform is a package beside these, a line here and one in ``compilers``."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 
-from autopost_contracts.payload import Content, Flags
-from autopost_contracts.plan import Compiled, Problem, Profile
-
-from autopost_adapters import max as max_
-from autopost_adapters import telegram
-from autopost_adapters.base import Adapter, Compile, Http
-from autopost_adapters.max.compile import compile_content as compile_for_max
-from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
-
-COMPILERS: Mapping[str, Compile] = {"telegram": compile_for_telegram, "max": compile_for_max}
-
-
-def compile_content(content: Content, flags: Flags, profile: Profile) -> Compiled:
-    """The plan of this profile, or the problems that forbid one."""
-    compiler = COMPILERS.get(profile.platform)
-    if compiler is None:
-        unknown = Problem("platform_unknown", "platform", f"there is no adapter for {profile.platform!r}")
-        return Compiled(profile_hash=profile.profile_hash, problems=(unknown,))
-    return compiler(content, flags, profile)
+from autopost_adapters.base import Adapter, Http
+from autopost_adapters.max.send import MaxAdapter
+from autopost_adapters.telegram.send import TelegramAdapter
 
 
 def adapters(http: Http, *, telegram_url: str, max_url: str, timeout: timedelta) -> Mapping[str, Adapter]:
-    made: list[Adapter] = [
-        telegram.TelegramAdapter(http, telegram_url, timeout),
-        max_.MaxAdapter(http, max_url, timeout),
-    ]
+    made: list[Adapter] = [TelegramAdapter(http, telegram_url, timeout), MaxAdapter(http, max_url, timeout)]
     return {adapter.platform: adapter for adapter in made}

@@ -1,24 +1,27 @@
 """Put a post into its channel's template, under limits that no template can talk its way out of."""
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from autopost_contracts.plan import Problem, Profile
-from liquid import BoundTemplate, Environment
-from liquid.exceptions import LiquidError
+
+if TYPE_CHECKING:
+    from liquid import BoundTemplate
 
 OUTPUT_LIMIT = 64 * 1024
 
 
-class _Bounded(Environment):
-    output_stream_limit = OUTPUT_LIMIT
-    loop_iteration_limit = 1000
-    local_namespace_limit = 64 * 1024
-    context_depth_limit = 10
-
-
 @lru_cache(maxsize=256)
-def _parsed(body: str) -> BoundTemplate:
-    return _Bounded().from_string(body)
+def _parsed(body: str) -> "BoundTemplate":
+    from liquid import Environment  # here: a third of a second that only templates are worth
+
+    class Bounded(Environment):
+        output_stream_limit = OUTPUT_LIMIT
+        loop_iteration_limit = 1000
+        local_namespace_limit = 64 * 1024
+        context_depth_limit = 10
+
+    return Bounded().from_string(body)
 
 
 def render(profile: Profile, text: str) -> tuple[str, Problem | None]:
@@ -27,6 +30,8 @@ def render(profile: Profile, text: str) -> tuple[str, Problem | None]:
         return text, None
     if profile.template_body is None:
         return text, Problem("template_missing", "template_ref", f"there is no template {profile.template_ref!r}")
+    from liquid.exceptions import LiquidError
+
     try:
         return _parsed(profile.template_body).render(text=text).strip(), None
     except LiquidError as exc:

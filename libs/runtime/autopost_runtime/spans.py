@@ -55,11 +55,11 @@ def redact_span(span: ReadableSpan) -> ReadableSpan:
 
 def _is_clean(span: ReadableSpan) -> bool:
     texts = [span.name, span.status.description or "", *(event.name for event in span.events)]
-    carriers = [span, *span.events, *span.links]
+    carried = [span.attributes, *(event.attributes for event in span.events), *(link.attributes for link in span.links)]
     return all(redact(text) == text for text in texts) and all(
         not names_a_secret(key) and _value(value) == value
-        for carrier in carriers
-        for key, value in (carrier.attributes or {}).items()
+        for attributes in carried
+        for key, value in (attributes or {}).items()
     )
 
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import Any
 
 import msgspec
-from autopost_adapters.registry import compile_content
+from autopost_adapters.compilers import compile_content
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.plan import Compiled, Profile
 

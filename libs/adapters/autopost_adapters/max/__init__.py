@@ -1,5 +1,1 @@
 """MAX: the same contract over its own API."""
-
-from autopost_adapters.max.send import MaxAdapter
-
-__all__ = ["MaxAdapter"]

@@ -1,0 +1,728 @@
+-- The whole schema, as it is after all migrations: read this, change it together with a new migration.
+-- A test proves that the migrations give exactly this. Load it into an empty database with psql -f db/schema.sql.
+
+-- Words that the whole schema shares.
+
+CREATE TYPE workspace_status AS ENUM ('active', 'paused', 'disabled');
+
+CREATE TYPE delivery_status AS ENUM (
+    'queued', 'claimed', 'sending', 'sent', 'retry', 'deduped', 'failed_permanent', 'dead'
+);
+
+-- A closed list: a new action is a migration, and a line in autopost_contracts.events.
+CREATE TYPE event_action AS ENUM (
+    'enqueue', 'validation_failed', 'send_attempt', 'sent', 'retry_scheduled', 'dedup_suppressed',
+    'failed_permanent', 'dead_letter', 'channel_paused', 'channel_disabled', 'channel_enabled',
+    'message_tag_mismatch', 'sending_lease_expired', 'claimed_lease_expired', 'manual_requeue', 'auth_rotated',
+    'ingress_rate_limited', 'ingress_payload_rejected', 'ingress_dedup_dropped', 'ingress_config_error',
+    'stale_commit', 'checkpoint', 'catch_up_dropped', 'channel_migrated', 'payload_accessed', 'manual_skip',
+    'media_failed', 'held',
+    'bot_replied', 'bot_reply_failed',
+    'publication_scheduled', 'publication_published', 'publication_failed', 'publication_paused'
+);
+
+CREATE TYPE event_result AS ENUM ('ok', 'error');
+
+-- Time-ordered ids where the server can make them, random ones before PostgreSQL 18.
+DO $$
+BEGIN
+    IF current_setting('server_version_num')::int >= 180000 THEN
+        EXECUTE 'CREATE FUNCTION new_id() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS ''SELECT uuidv7()''';
+    ELSE
+        EXECUTE 'CREATE FUNCTION new_id() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS ''SELECT gen_random_uuid()''';
+    END IF;
+END $$;
+
+-- Who the tenants are, and through which doors they come in.
+
+CREATE TABLE workspaces (
+    workspace_id uuid PRIMARY KEY DEFAULT new_id(),
+    name text NOT NULL,
+    status workspace_status NOT NULL DEFAULT 'active',
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE workspace_endpoints (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    endpoint_id uuid NOT NULL DEFAULT new_id(),
+    kind text NOT NULL,
+    secret_hash text,
+    source_id text,
+    enabled boolean NOT NULL DEFAULT true,
+    ingress_rps numeric DEFAULT 5,
+    max_payload_bytes int NOT NULL DEFAULT 262144,
+    hash_drop_window_sec int NOT NULL DEFAULT 10,
+    meta jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, endpoint_id),
+    CONSTRAINT kind_is_known CHECK (kind IN ('webhook_push', 'bot_webhook', 'pull_source', 'bot_api')),
+    CONSTRAINT secret_hash_is_null_only_for_a_pull_source CHECK ((secret_hash IS NULL) = (kind = 'pull_source')),
+    CONSTRAINT source_id_is_for_a_pull_source CHECK ((source_id IS NOT NULL) = (kind = 'pull_source')),
+    CONSTRAINT secret_hash_is_sha256_hex CHECK (secret_hash ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT ingress_rps_is_not_negative CHECK (ingress_rps >= 0),
+    CONSTRAINT max_payload_bytes_is_positive CHECK (max_payload_bytes > 0),
+    CONSTRAINT hash_drop_window_is_not_negative CHECK (hash_drop_window_sec >= 0)
+);
+
+-- The lookup of every request. It spans tenants on purpose: the secret says which tenant it is.
+CREATE UNIQUE INDEX one_enabled_endpoint_per_secret ON workspace_endpoints (kind, secret_hash)
+    WHERE enabled AND secret_hash IS NOT NULL;
+CREATE UNIQUE INDEX one_enabled_endpoint_per_source ON workspace_endpoints (workspace_id, source_id)
+    WHERE enabled AND source_id IS NOT NULL;
+
+-- Where posts go, under which limits, and with whose credentials.
+
+CREATE TABLE templates (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    template_id text NOT NULL,
+    version int NOT NULL DEFAULT 1,
+    body text NOT NULL,
+    defaults jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, template_id, version),
+    CONSTRAINT version_is_positive CHECK (version > 0)
+);
+
+CREATE TABLE channels (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    channel_id uuid NOT NULL DEFAULT new_id(),
+    platform text NOT NULL,
+    target_id text NOT NULL,
+    auth_ref text NOT NULL,
+    rate_group text NOT NULL,
+    enabled boolean NOT NULL DEFAULT true,
+    title text,
+    send_mode text NOT NULL DEFAULT 'mixed',
+    rate_rps numeric DEFAULT 1,
+    max_parallel int NOT NULL DEFAULT 1,
+    next_allowed_at timestamptz,
+    paused_until timestamptz,
+    timezone text,
+    window_mode text NOT NULL DEFAULT 'immediate',
+    posting_window jsonb,
+    dedup_ttl_hours int DEFAULT 168,
+    error_streak int NOT NULL DEFAULT 0,
+    settings jsonb NOT NULL DEFAULT '{}',
+    tags text[] NOT NULL DEFAULT '{}',
+    route_filter jsonb,
+    template_ref text,
+    on_ambiguous text NOT NULL DEFAULT 'resend',
+    catch_up jsonb NOT NULL DEFAULT '{"policy": "all"}',
+    -- What makes two channels render alike; written by the trigger of channel_profile.
+    profile_hash text NOT NULL DEFAULT '',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, channel_id),
+    CONSTRAINT one_channel_per_destination UNIQUE (workspace_id, platform, target_id),
+    CONSTRAINT platform_is_a_name CHECK (platform ~ '^[a-z][a-z0-9_]*$'),
+    CONSTRAINT target_id_is_not_empty CHECK (target_id <> ''),
+    CONSTRAINT send_mode_is_known CHECK (send_mode IN ('text', 'media', 'mixed')),
+    CONSTRAINT rate_rps_is_not_negative CHECK (rate_rps >= 0),
+    CONSTRAINT max_parallel_is_positive CHECK (max_parallel > 0),
+    CONSTRAINT window_mode_is_known CHECK (window_mode IN ('immediate', 'windowed')),
+    CONSTRAINT windowed_has_windows CHECK (window_mode <> 'windowed' OR posting_window IS NOT NULL),
+    CONSTRAINT dedup_ttl_is_not_negative CHECK (dedup_ttl_hours >= 0),
+    CONSTRAINT error_streak_is_not_negative CHECK (error_streak >= 0),
+    CONSTRAINT settings_is_an_object CHECK (jsonb_typeof(settings) = 'object'),
+    CONSTRAINT route_filter_is_an_object CHECK (jsonb_typeof(route_filter) = 'object'),
+    CONSTRAINT tags_are_lowercase CHECK (lower(tags::text) = tags::text),
+    CONSTRAINT on_ambiguous_is_known CHECK (on_ambiguous IN ('resend', 'verify', 'hold')),
+    CONSTRAINT catch_up_is_known CHECK (catch_up ->> 'policy' IN ('all', 'newest', 'drop_older'))
+) WITH (fillfactor = 70);
+
+CREATE INDEX channels_by_enabled ON channels (workspace_id, enabled);
+CREATE INDEX channels_by_tag ON channels USING gin (tags);
+
+CREATE TABLE platform_limits (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    platform text NOT NULL,
+    rate_group text NOT NULL,
+    rate_rps numeric,
+    next_allowed_at timestamptz,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, platform, rate_group),
+    CONSTRAINT rate_rps_is_not_negative CHECK (rate_rps >= 0)
+) WITH (fillfactor = 50);
+
+CREATE TABLE channel_auth (
+    workspace_id uuid NOT NULL,
+    channel_id uuid NOT NULL,
+    auth_ref text NOT NULL,
+    rotated_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, channel_id),
+    FOREIGN KEY (workspace_id, channel_id) REFERENCES channels ON DELETE CASCADE
+);
+
+-- Where a credential's secret lies: 'env:NAME', 'file:PATH', or 'sealed' with its AES-GCM ciphertext.
+CREATE TABLE credential_bindings (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    auth_ref text NOT NULL,
+    platform text NOT NULL,
+    secret_ref text NOT NULL,
+    sealed bytea,
+    bot_id text,
+    rotated_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, auth_ref, platform),
+    CONSTRAINT secret_ref_is_known CHECK (secret_ref ~ '^(env:[A-Z_][A-Z0-9_]*|file:.+|sealed)$'),
+    CONSTRAINT sealed_only_when_referred_to CHECK ((sealed IS NOT NULL) = (secret_ref = 'sealed'))
+);
+
+-- A bot belongs to one tenant.
+CREATE UNIQUE INDEX one_workspace_per_bot ON credential_bindings (platform, bot_id) WHERE bot_id IS NOT NULL;
+
+-- What is posted: stored once, whatever the number of channels.
+
+CREATE TABLE messages (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    message_id uuid NOT NULL DEFAULT new_id(),
+    hash_version int NOT NULL DEFAULT 1,
+    content_hash text NOT NULL,
+    normalization_version int NOT NULL DEFAULT 1,
+    payload jsonb NOT NULL,
+    tags text[] NOT NULL DEFAULT '{}',
+    source jsonb,
+    source_ref text,
+    first_seen_trace_id text,
+    first_ingest_run_id uuid,
+    last_seen_at timestamptz NOT NULL DEFAULT now(),
+    last_ingest_run_id uuid,
+    seen_count bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, message_id),
+    CONSTRAINT one_message_per_content UNIQUE (workspace_id, hash_version, content_hash),
+    CONSTRAINT seen_count_is_positive CHECK (seen_count > 0)
+) WITH (fillfactor = 80);
+
+CREATE INDEX messages_by_creation ON messages (workspace_id, created_at);
+CREATE INDEX messages_by_tag ON messages USING gin (tags);
+
+-- The text and plan that a render profile made of a message. Never changed: a repost or a new template
+-- version adds a row, and what a live delivery will send stays what it was.
+CREATE TABLE renderings (
+    workspace_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    plan_hash text NOT NULL,
+    rendering_id uuid NOT NULL DEFAULT new_id(),
+    rendered_text text NOT NULL,
+    plan jsonb NOT NULL,
+    calls smallint NOT NULL DEFAULT 1,
+    template_version text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, message_id, plan_hash),
+    UNIQUE (workspace_id, rendering_id),
+    FOREIGN KEY (workspace_id, message_id) REFERENCES messages ON DELETE CASCADE,
+    CONSTRAINT a_plan_has_calls CHECK (calls > 0)
+);
+
+CREATE TABLE media_origin (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    blob_ref text NOT NULL,
+    origin_url text NOT NULL,
+    sha256 text,
+    content_type text,
+    size_bytes bigint,
+    last_seen_at timestamptz NOT NULL DEFAULT now(),
+    ref_count bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, blob_ref)
+);
+
+-- What a provider already holds of a blob. bot_id is the provider's bot, not its token: a rotated token
+-- keeps the cache, another bot has its own.
+CREATE TABLE media_blobs (
+    workspace_id uuid NOT NULL,
+    blob_ref text NOT NULL,
+    provider text NOT NULL,
+    bot_id text NOT NULL DEFAULT '',
+    file_id text,
+    url text,
+    expires_at timestamptz,
+    meta jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, blob_ref, provider, bot_id),
+    FOREIGN KEY (workspace_id) REFERENCES workspaces
+);
+
+-- The queue. `deliveries` is the record and always true; the narrow tables beside it exist so that a claim
+-- costs what it claims. They are written only by the triggers of deliveries and channels.
+
+CREATE TABLE deliveries (
+    workspace_id uuid NOT NULL,
+    delivery_id uuid NOT NULL DEFAULT new_id(),
+    message_id uuid NOT NULL,
+    channel_id uuid NOT NULL,
+    rendering_id uuid,
+    hash_version int NOT NULL,
+    content_hash text NOT NULL,
+    not_before timestamptz NOT NULL DEFAULT now(),
+    scheduled_for timestamptz,
+    status delivery_status NOT NULL DEFAULT 'queued',
+    attempt int NOT NULL DEFAULT 0,
+    max_attempts int NOT NULL DEFAULT 5,
+    policy text NOT NULL DEFAULT 'default',
+    next_retry_at timestamptz,
+    hold_reason text,
+    provider_message_id text,
+    sent_at timestamptz,
+    last_error jsonb,
+    -- This delivery's own: plan_hash, and series_progress once a part is acknowledged.
+    render_meta jsonb NOT NULL DEFAULT '{}',
+    plan_hash text GENERATED ALWAYS AS (render_meta ->> 'plan_hash') STORED,
+    template_version text,
+    trace_id text,
+    traceparent text,
+    enqueue_batch_id uuid,
+    claimed_at timestamptz,
+    claim_token uuid,
+    sending_started_at timestamptz,
+    sending_lease_until timestamptz,
+    slot_at timestamptz,
+    event_count int NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, delivery_id),
+    FOREIGN KEY (workspace_id, channel_id) REFERENCES channels,
+    FOREIGN KEY (workspace_id, message_id) REFERENCES messages,
+    CONSTRAINT attempt_is_not_negative CHECK (attempt >= 0),
+    CONSTRAINT max_attempts_is_positive CHECK (max_attempts > 0),
+    CONSTRAINT policy_is_known CHECK (policy IN ('default', 'publication')),
+    CONSTRAINT hold_is_a_retry CHECK (hold_reason IS NULL OR status IN ('retry', 'dead'))
+) WITH (fillfactor = 50);
+
+-- Dedup asks by content, and content is a message. No index names status: an update of it stays on its page.
+CREATE INDEX deliveries_by_message ON deliveries (workspace_id, message_id, channel_id);
+CREATE UNIQUE INDEX one_delivery_per_batch_and_content
+    ON deliveries (workspace_id, enqueue_batch_id, channel_id, hash_version, content_hash)
+    WHERE enqueue_batch_id IS NOT NULL;
+
+-- One row per live delivery (queued, retry, claimed, sending).
+-- asleep    not due yet; sort_at is when it will be
+-- awake     due; sort_at is created_at, so the oldest goes first whatever its retries
+CREATE TABLE delivery_queue (
+    workspace_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    channel_id uuid NOT NULL,
+    asleep boolean NOT NULL,
+    sort_at timestamptz NOT NULL,
+    calls smallint NOT NULL DEFAULT 1,
+    claim_token uuid,
+    lease_until timestamptz,
+    PRIMARY KEY (workspace_id, delivery_id)
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+
+-- Claims write claim_token and lease_until alone; neither is in an index, so a claim stays on its page.
+CREATE INDEX delivery_queue_by_channel ON delivery_queue (workspace_id, channel_id, asleep, sort_at, delivery_id);
+
+-- When each channel is next worth a look: the set of ready channels, kept so that a claim never visits a
+-- channel that is paused, disabled, closed, out of slots or empty.
+CREATE TABLE channel_due (
+    workspace_id uuid NOT NULL,
+    channel_id uuid NOT NULL,
+    platform text NOT NULL,
+    rate_group text NOT NULL,
+    next_due_at timestamptz NOT NULL DEFAULT 'infinity',
+    -- Held by max_parallel alone: the commit that frees a place makes it due.
+    waits_for_place boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (workspace_id, channel_id),
+    FOREIGN KEY (workspace_id, channel_id) REFERENCES channels ON DELETE CASCADE
+) WITH (fillfactor = 50);
+
+CREATE INDEX channel_due_by_group ON channel_due (workspace_id, platform, rate_group, next_due_at);
+
+-- In flight = started - ended. Two rows, because a claim writes one and a commit the other.
+CREATE TABLE channel_counters (
+    workspace_id uuid NOT NULL,
+    channel_id uuid NOT NULL,
+    side text NOT NULL,
+    total bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (workspace_id, channel_id, side),
+    FOREIGN KEY (workspace_id, channel_id) REFERENCES channels ON DELETE CASCADE,
+    CONSTRAINT side_is_known CHECK (side IN ('started', 'ended'))
+) WITH (fillfactor = 50);
+
+-- A hint for the poll: which workspaces to look at, in turns. A probe of channel_due corrects it.
+CREATE TABLE workspace_due (
+    workspace_id uuid PRIMARY KEY REFERENCES workspaces,
+    next_due_at timestamptz NOT NULL DEFAULT 'infinity',
+    last_claimed_at timestamptz NOT NULL DEFAULT '-infinity'
+) WITH (fillfactor = 50);
+
+-- Who dispatches right now; for operators to read, no decision rests on it.
+CREATE TABLE dispatcher_state (
+    replica text PRIMARY KEY,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL DEFAULT now(),
+    stats jsonb NOT NULL DEFAULT '{}'
+);
+
+-- The audit log. Append-only; written by the transaction that makes the fact true.
+
+CREATE SEQUENCE events_seq AS bigint;
+
+CREATE TABLE events (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL DEFAULT new_id(),
+    delivery_id uuid,
+    message_id uuid,
+    channel_id uuid,
+    ts timestamptz NOT NULL DEFAULT clock_timestamp(),
+    action event_action NOT NULL,
+    attempt int NOT NULL DEFAULT 0,
+    result event_result NOT NULL DEFAULT 'ok',
+    error jsonb,
+    payload_ref text,
+    meta jsonb NOT NULL DEFAULT '{}',
+    seq bigint NOT NULL DEFAULT nextval('events_seq'),
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    PRIMARY KEY (workspace_id, ts, id)
+) PARTITION BY RANGE (ts);
+
+CREATE INDEX events_by_delivery ON events (workspace_id, delivery_id, seq) WHERE delivery_id IS NOT NULL;
+CREATE INDEX events_without_delivery ON events (workspace_id, channel_id, ts) WHERE delivery_id IS NULL;
+CREATE INDEX events_with_error ON events (workspace_id, ts) WHERE result = 'error';
+CREATE INDEX events_for_relay ON events (xid, seq);
+
+-- How far the audit relay has come. system_identifier names the cluster: transaction ids start again in a new one.
+CREATE TABLE relay_state (
+    relay text PRIMARY KEY,
+    system_identifier bigint NOT NULL,
+    floor_seq bigint NOT NULL DEFAULT 0,
+    lo xid8 NOT NULL DEFAULT '0',
+    hi xid8 NOT NULL DEFAULT '0',
+    seq_done bigint NOT NULL DEFAULT 0,
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE alerts (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    alert_id uuid NOT NULL DEFAULT new_id(),
+    condition text NOT NULL,
+    opened_at timestamptz NOT NULL DEFAULT now(),
+    reminded_at timestamptz,
+    recovered_at timestamptz,
+    delivered_at timestamptz,
+    occurrences bigint NOT NULL DEFAULT 1,
+    causes jsonb NOT NULL DEFAULT '[]',
+    PRIMARY KEY (workspace_id, alert_id)
+);
+
+CREATE UNIQUE INDEX one_open_alert_per_condition ON alerts (workspace_id, condition) WHERE recovered_at IS NULL;
+
+-- How posts come in: runs, the guard's ledger, posts whose media is still to be fetched, and feeds.
+
+CREATE TABLE ingest_runs (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    run_id uuid NOT NULL DEFAULT new_id(),
+    kind text NOT NULL,
+    endpoint_id uuid,
+    trace_id text,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    stats_json jsonb NOT NULL DEFAULT '{}',
+    PRIMARY KEY (workspace_id, run_id),
+    CONSTRAINT kind_is_known CHECK (kind IN ('push', 'pull', 'publish'))
+) WITH (fillfactor = 80);
+
+CREATE INDEX ingest_runs_by_start ON ingest_runs (workspace_id, started_at);
+
+CREATE TABLE ingress_receipts (
+    workspace_id uuid NOT NULL,
+    receipt_id uuid NOT NULL DEFAULT new_id(),
+    endpoint_id uuid NOT NULL,
+    endpoint_kind text NOT NULL,
+    source_ref text,
+    payload_hash text NOT NULL,
+    run_id uuid,
+    received_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (workspace_id, receipt_id),
+    FOREIGN KEY (workspace_id, endpoint_id) REFERENCES workspace_endpoints,
+    CONSTRAINT endpoint_kind_is_known CHECK (endpoint_kind IN ('webhook_push', 'bot_webhook', 'pull_source', 'bot_api'))
+);
+
+CREATE UNIQUE INDEX one_receipt_per_source_ref ON ingress_receipts (workspace_id, endpoint_id, source_ref)
+    WHERE source_ref IS NOT NULL;
+CREATE INDEX ingress_receipts_by_hash ON ingress_receipts (workspace_id, endpoint_id, payload_hash, received_at DESC);
+CREATE INDEX ingress_receipts_by_expiry ON ingress_receipts (expires_at);
+
+-- The rate of an endpoint, shared by all replicas: the time at which its bucket is empty again.
+CREATE TABLE ingress_gates (
+    workspace_id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    full_until timestamptz NOT NULL DEFAULT '-infinity',
+    refused bigint NOT NULL DEFAULT 0,
+    reported_at timestamptz NOT NULL DEFAULT '-infinity',
+    PRIMARY KEY (workspace_id, endpoint_id),
+    FOREIGN KEY (workspace_id, endpoint_id) REFERENCES workspace_endpoints ON DELETE CASCADE
+) WITH (fillfactor = 50);
+
+-- Accepted and answered, media still to be fetched.
+CREATE TABLE staged_posts (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    post_id uuid NOT NULL DEFAULT new_id(),
+    endpoint_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    receipt_id uuid,
+    trace_id text,
+    traceparent text,
+    request jsonb NOT NULL,
+    status text NOT NULL DEFAULT 'staged',
+    attempt int NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz NOT NULL DEFAULT now(),
+    lease_token uuid,
+    lease_until timestamptz,
+    message_id uuid,
+    last_error jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    PRIMARY KEY (workspace_id, post_id),
+    FOREIGN KEY (workspace_id, endpoint_id) REFERENCES workspace_endpoints,
+    CONSTRAINT status_is_known CHECK (status IN ('staged', 'fetching', 'enqueued', 'failed'))
+);
+
+CREATE INDEX staged_posts_waiting ON staged_posts (next_attempt_at) WHERE status IN ('staged', 'fetching');
+
+CREATE TABLE pull_sources (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    source_id text NOT NULL,
+    kind text NOT NULL,
+    config_json jsonb NOT NULL DEFAULT '{}',
+    enabled boolean NOT NULL DEFAULT true,
+    every interval NOT NULL DEFAULT '5 minutes',
+    next_pull_at timestamptz NOT NULL DEFAULT now(),
+    failures int NOT NULL DEFAULT 0,
+    lease_token uuid,
+    lease_until timestamptz,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, source_id),
+    CONSTRAINT kind_is_known CHECK (kind IN ('rss', 'api', 'db'))
+);
+
+CREATE TABLE pull_cursors (
+    workspace_id uuid NOT NULL,
+    source_id text NOT NULL,
+    cursor_json jsonb NOT NULL DEFAULT '{}',
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, source_id),
+    FOREIGN KEY (workspace_id, source_id) REFERENCES pull_sources ON DELETE CASCADE
+);
+
+CREATE TABLE pull_receipts (
+    workspace_id uuid NOT NULL,
+    source_id text NOT NULL,
+    source_ref text NOT NULL,
+    message_id uuid,
+    received_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, source_id, source_ref),
+    FOREIGN KEY (workspace_id, source_id) REFERENCES pull_sources ON DELETE CASCADE
+);
+
+ALTER TABLE workspace_endpoints ADD CONSTRAINT pull_source_exists
+    FOREIGN KEY (workspace_id, source_id) REFERENCES pull_sources;
+
+-- The shop bot in MAX, and the long-running actions it shows in a chat.
+
+CREATE TABLE bot_inbox (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    provider text NOT NULL,
+    chat_id text NOT NULL,
+    provider_message_id text NOT NULL,
+    ts timestamptz NOT NULL DEFAULT now(),
+    endpoint_id uuid,
+    kind text NOT NULL DEFAULT 'message_created',
+    update jsonb NOT NULL DEFAULT '{}',
+    trace_id text,
+    traceparent text,
+    processed_at timestamptz,
+    PRIMARY KEY (workspace_id, provider, chat_id, provider_message_id)
+);
+
+CREATE INDEX bot_inbox_unanswered ON bot_inbox (workspace_id, chat_id, ts) WHERE processed_at IS NULL;
+
+CREATE TABLE bot_outbox (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    chat_id text NOT NULL,
+    inbound_provider_message_id text NOT NULL,
+    response_hash text NOT NULL,
+    response jsonb NOT NULL DEFAULT '{}',
+    attempt int NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz NOT NULL DEFAULT now(),
+    lease_token uuid,
+    lease_until timestamptz,
+    sent_at timestamptz,
+    provider_message_id text,
+    last_error jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, chat_id, inbound_provider_message_id)
+);
+
+CREATE INDEX bot_outbox_unsent ON bot_outbox (next_attempt_at) WHERE sent_at IS NULL;
+
+CREATE TABLE bot_rules (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    rule_id text NOT NULL,
+    version int NOT NULL DEFAULT 1,
+    enabled boolean NOT NULL DEFAULT true,
+    intent text NOT NULL,
+    pattern jsonb NOT NULL,
+    priority int NOT NULL DEFAULT 0,
+    max_turns int NOT NULL DEFAULT 5,
+    state text,
+    capture text,
+    response_template text NOT NULL,
+    next_state text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, rule_id, version),
+    CONSTRAINT pattern_has_keywords CHECK (jsonb_typeof(pattern -> 'keywords') = 'array'),
+    CONSTRAINT pattern_mode_is_known CHECK (pattern ->> 'mode' IN ('contains', 'any')),
+    CONSTRAINT max_turns_is_positive CHECK (max_turns > 0)
+);
+
+CREATE UNIQUE INDEX one_enabled_version_per_rule ON bot_rules (workspace_id, rule_id) WHERE enabled;
+
+CREATE TABLE bot_state (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    chat_id text NOT NULL,
+    state text NOT NULL DEFAULT 'default',
+    context jsonb NOT NULL DEFAULT '{"turns": 0}',
+    expires_at timestamptz,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, chat_id)
+);
+
+CREATE TABLE bot_logs (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    id uuid NOT NULL DEFAULT new_id(),
+    ts timestamptz NOT NULL DEFAULT now(),
+    chat_id text NOT NULL,
+    message_text text NOT NULL,
+    matched_rule_id text,
+    rule_version int,
+    state_before text NOT NULL,
+    state_after text NOT NULL,
+    response_preview text,
+    meta jsonb NOT NULL DEFAULT '{}',
+    PRIMARY KEY (workspace_id, id),
+    CONSTRAINT a_matched_rule_has_its_version CHECK ((matched_rule_id IS NULL) = (rule_version IS NULL))
+);
+
+CREATE INDEX bot_logs_by_time ON bot_logs (workspace_id, ts);
+
+CREATE TABLE bot_actions (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    chat_id text NOT NULL,
+    action_id text NOT NULL,
+    action_type text NOT NULL,
+    status text NOT NULL DEFAULT 'processing',
+    display_text text,
+    payload jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, chat_id, action_id),
+    CONSTRAINT status_is_known CHECK (status IN ('processing', 'done', 'error')),
+    CONSTRAINT display_text_is_short CHECK (length(display_text) <= 300)
+);
+
+CREATE INDEX bot_actions_processing ON bot_actions (workspace_id, chat_id, updated_at DESC) WHERE status = 'processing';
+
+-- Publications: one approved creative for one channel at one time, and the outbox that asks for its sending.
+
+CREATE TABLE publications (
+    workspace_id uuid NOT NULL,
+    publication_id uuid NOT NULL DEFAULT new_id(),
+    channel_id uuid NOT NULL,
+    creative_draft jsonb NOT NULL,
+    status text NOT NULL DEFAULT 'draft',
+    scheduled_at timestamptz,
+    version int NOT NULL DEFAULT 1,
+    owner text,
+    attempt int NOT NULL DEFAULT 0,
+    delivery_id uuid,
+    published_message_id text,
+    published_at timestamptz,
+    last_error jsonb,
+    trace_id text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, publication_id),
+    FOREIGN KEY (workspace_id, channel_id) REFERENCES channels,
+    CONSTRAINT status_is_known CHECK (status IN
+        ('draft', 'approved', 'scheduled', 'publishing', 'published', 'paused', 'failed')),
+    CONSTRAINT scheduled_has_a_time CHECK (status NOT IN ('scheduled', 'publishing') OR scheduled_at IS NOT NULL),
+    CONSTRAINT published_has_its_message CHECK (status <> 'published' OR published_message_id IS NOT NULL)
+);
+
+CREATE INDEX publications_due ON publications (scheduled_at) WHERE status = 'scheduled';
+
+-- Written in the transaction that decides to publish; relayed to COMMANDS afterwards, any number of times.
+CREATE TABLE command_outbox (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    command_id uuid NOT NULL DEFAULT new_id(),
+    msg_id text NOT NULL,
+    subject text NOT NULL,
+    payload jsonb NOT NULL,
+    traceparent text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    published_at timestamptz,
+    PRIMARY KEY (workspace_id, command_id),
+    CONSTRAINT one_command_per_msg_id UNIQUE (workspace_id, msg_id)
+);
+
+CREATE INDEX command_outbox_unpublished ON command_outbox (created_at) WHERE published_at IS NULL;
+
+-- Functions and their triggers, views, and who may use them.
+SET check_function_bodies = off;
+\ir functions/active_workspaces.sql
+\ir functions/admit_post.sql
+\ir functions/bot_backlog.sql
+\ir functions/channel_opens_at.sql
+\ir functions/channel_profile.sql
+\ir functions/channel_readiness.sql
+\ir functions/claim_deliveries.sql
+\ir functions/commit_deliveries.sql
+\ir functions/count_flight.sql
+\ir functions/delivery_born.sql
+\ir functions/delivery_gone.sql
+\ir functions/delivery_moved.sql
+\ir functions/due_of.sql
+\ir functions/due_workspaces.sql
+\ir functions/enqueue_messages_and_deliveries.sql
+\ir functions/enqueue_messages_and_deliveries_batch.sql
+\ir functions/ensure_event_partitions.sql
+\ir functions/events_are_append_only.sql
+\ir functions/fail_permanent.sql
+\ir functions/is_legal_transition.sql
+\ir functions/lock_gates.sql
+\ir functions/make_channels_due.sql
+\ir functions/mark_sent.sql
+\ir functions/missing_profiles.sql
+\ir functions/next_due_at.sql
+\ir functions/pass_gate.sql
+\ir functions/queue_depth.sql
+\ir functions/rate_step.sql
+\ir functions/read_credentials.sql
+\ir functions/read_outcomes.sql
+\ir functions/read_renderings.sql
+\ir functions/record_progress.sql
+\ir functions/recover_claimed_leases.sql
+\ir functions/recover_sending_leases.sql
+\ir functions/refuse_ingress.sql
+\ir functions/renew_leases.sql
+\ir functions/requeue_is_explained.sql
+\ir functions/resolve_endpoint.sql
+\ir functions/retry_delay.sql
+\ir functions/route_matches.sql
+\ir functions/routed_channels.sql
+\ir functions/schedule_retry.sql
+\ir functions/settle_channels.sql
+\ir functions/slot_gate.sql
+\ir functions/wake_sleepers.sql
+\ir functions/window_opens_at.sql
+\ir views/delivery_details.sql
+\ir grants/roles.sql
+
+SELECT ensure_event_partitions();

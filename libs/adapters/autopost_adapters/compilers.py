@@ -1,0 +1,21 @@
+"""What a post becomes, by platform. Apart from the adapters: ingest compiles and never sends."""
+
+from collections.abc import Mapping
+
+from autopost_contracts.payload import Content, Flags
+from autopost_contracts.plan import Compiled, Problem, Profile
+
+from autopost_adapters.base import Compile
+from autopost_adapters.max.compile import compile_content as compile_for_max
+from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
+
+COMPILERS: Mapping[str, Compile] = {"telegram": compile_for_telegram, "max": compile_for_max}
+
+
+def compile_content(content: Content, flags: Flags, profile: Profile) -> Compiled:
+    """The plan of this profile, or the problems that forbid one."""
+    compiler = COMPILERS.get(profile.platform)
+    if compiler is None:
+        unknown = Problem("platform_unknown", "platform", f"there is no adapter for {profile.platform!r}")
+        return Compiled(profile_hash=profile.profile_hash, problems=(unknown,))
+    return compiler(content, flags, profile)

@@ -1,0 +1,49 @@
+"""The real services on a database of the test's own, with a simulator of their own."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+from autopost_cli.stack import Stack
+from harness.buckets import Bucket
+from harness.databases import Database
+
+from e2e.system import System
+
+StartSystem = Callable[..., Awaitable[System]]
+
+
+@pytest.fixture
+async def start_system(
+    seeded_database: Database, nats_url: str, nats_namespace: str, s3: Bucket, tmp_path: Path
+) -> AsyncIterator[StartSystem]:
+    """``await start_system(AUTOPOST_POLL_INTERVAL="60s")``: backends of the run, services and simulator of the test.
+
+    ``None`` takes a variable away, which makes that part an embedded one.
+    """
+    async with AsyncExitStack() as ending:
+
+        async def start(**env: str | None) -> System:
+            given = {
+                "AUTOPOST_DATABASE_URL": seeded_database.url,
+                "AUTOPOST_NATS_URL": nats_url,
+                "AUTOPOST_NATS_NAMESPACE": nats_namespace,
+                "AUTOPOST_S3_ENDPOINT": s3.endpoint,
+                "AUTOPOST_S3_BUCKET": s3.bucket,
+                "AUTOPOST_S3_ACCESS_KEY": s3.access_key,
+                "AUTOPOST_S3_SECRET_KEY": s3.secret_key,
+                "AUTOPOST_LOG_LEVEL": "warning",
+            }
+            chosen = {name: value for name, value in {**given, **env}.items() if value is not None}
+            stack: Any = Stack(data=tmp_path / "stack", env=chosen)
+            await ending.enter_async_context(stack)
+            http = await ending.enter_async_context(httpx.AsyncClient(timeout=5))
+            database = await asyncpg.connect(stack.describe()["database_url"])
+            ending.push_async_callback(database.close)
+            return System(stack, http, database)
+
+        yield start

@@ -1,0 +1,45 @@
+"""What a test does to a running system: post, look into its database, read the simulator's log."""
+
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import msgspec
+from autopost_cli.demo.scene import Scene
+from autopost_cli.development import PUSH_SECRET, WORKSPACE
+from autopost_cli.stack import Stack
+
+
+class System:
+    def __init__(self, stack: Stack, http: httpx.AsyncClient, database: "asyncpg.Connection[Any]") -> None:
+        self.stack = stack
+        self.http = http
+        self.database = database
+        self.places = stack.describe()
+
+    def scene(self, patience: Any) -> Scene:
+        return Scene(self.database, self.http, self.places["ingest"], self.places["simulator"], patience)
+
+    async def post(self, secret: str = PUSH_SECRET, **body: Any) -> httpx.Response:
+        return await self.http.post(
+            f"{self.places['ingest']}/v1/posts", headers={"Authorization": f"Bearer {secret}"}, json=body
+        )
+
+    async def metrics(self, service: str) -> str:
+        return (await self.http.get(f"{self.places['health'][service]}/metrics")).text
+
+    async def statuses(self, workspace: str = WORKSPACE) -> dict[str, int]:
+        rows = await self.database.fetch(
+            "SELECT status::text, count(*) FROM deliveries WHERE workspace_id = $1 GROUP BY status", UUID(workspace)
+        )
+        return {row["status"]: row["count"] for row in rows}
+
+    async def accepted(self) -> list[dict[str, Any]]:
+        """The provider calls that put a message into a chat, in order; also those whose answer was withheld."""
+        answer = await self.http.get(f"{self.places['simulator']}/_sim/log")
+        lines = [msgspec.json.decode(line) for line in answer.content.splitlines() if line]
+        return [line for line in lines if line["message_ids"]]
+
+    async def control(self, path: str, body: Any) -> None:
+        (await self.http.post(f"{self.places['simulator']}/_sim/{path}", json=body)).raise_for_status()
