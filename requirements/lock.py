@@ -12,10 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SERVICES = ("libs/*", "services/*")
 EVERYTHING = (*SERVICES, "cli", "simulator")
-COMPILE = (
-    "uv pip compile - --universal --python-version 3.11 --generate-hashes "
-    "--no-header --no-annotate --no-emit-index-url --quiet"
-).split()
+COMPILE = ("uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes", "--quiet")
+NAMELESS = ("--no-header", "--no-annotate", "--no-emit-index-url")
 
 
 def declared(*folders: str) -> list[str]:
@@ -36,7 +34,7 @@ def listed(*names: str) -> list[str]:
 def lock(target: str, requirements: list[str], *options: str) -> None:
     path = ROOT / "requirements" / target
     subprocess.run(
-        [*COMPILE, *options, "--output-file", str(path)],
+        [*COMPILE, *NAMELESS, *options, "--output-file", str(path)],
         input="\n".join(requirements),
         text=True,
         check=True,
@@ -49,5 +47,5 @@ if __name__ == "__main__":
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv else []
     lock("dev.txt", declared(*EVERYTHING) + listed("embedded.in", "tools.in"), *upgrade)
     # What the images install is what was tested: the same versions, fewer packages.
-    lock("services.txt", declared(*SERVICES) + ["-c requirements/dev.txt"], *upgrade)
+    lock("services.txt", [*declared(*SERVICES), "-c requirements/dev.txt"], *upgrade)
     lock("bootstrap.txt", ["uv", "-c requirements/dev.txt"], *upgrade)

@@ -34,7 +34,7 @@ QUERIES = {
         SELECT pg_get_indexdef(i.indexrelid)
         FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE {OURS}""",
     "trigger": f"""
-        SELECT pg_get_triggerdef(t.oid)
+        SELECT format('%s %s', pg_get_triggerdef(t.oid), t.tgenabled)
         FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND {OURS}""",
     "view": f"SELECT format('%s %s', relname, pg_get_viewdef(oid)) FROM pg_class WHERE relkind = 'v' AND {OURS}",
     "function": """

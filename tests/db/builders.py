@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, TypeAlias
 from uuid import UUID, uuid4
@@ -11,6 +11,7 @@ import asyncpg
 
 Executor: TypeAlias = "asyncpg.Pool[asyncpg.Record] | asyncpg.Connection[asyncpg.Record]"
 LEASE = timedelta(seconds=300)
+NEVER = datetime.max  # noqa: DTZ901 -- what asyncpg makes of 'infinity'
 
 
 class Tenant:
@@ -19,6 +20,8 @@ class Tenant:
     def __init__(self, executor: Executor, workspace: UUID) -> None:
         self.db = executor
         self.workspace = workspace
+        self.now: datetime | None = None
+        """The last moment of a test that keeps its own clock."""
 
     @classmethod
     async def create(cls, executor: Executor) -> "Tenant":
@@ -50,8 +53,8 @@ class Tenant:
 
     async def group(self, rate: float | None, name: str = "bot", platform: str = "telegram") -> None:
         await self.db.execute(
-            "INSERT INTO platform_limits (workspace_id, platform, rate_group, rate_rps) VALUES ($1, $2, $3, $4::float8) "
-            "ON CONFLICT (workspace_id, platform, rate_group) DO UPDATE SET rate_rps = excluded.rate_rps",
+            "INSERT INTO platform_limits (workspace_id, platform, rate_group, rate_rps) "
+            "VALUES ($1, $2, $3, $4::float8) ON CONFLICT (workspace_id, platform, rate_group) DO UPDATE SET rate_rps = excluded.rate_rps",
             *(self.workspace, platform, name, rate),
         )
 
@@ -100,7 +103,8 @@ class Tenant:
             await self.db.fetchval(
                 """
                 WITH message AS (
-                    INSERT INTO messages (workspace_id, content_hash, payload) VALUES ($1, gen_random_uuid()::text, '{}')
+                    INSERT INTO messages (workspace_id, content_hash, payload)
+                    VALUES ($1, gen_random_uuid()::text, '{}')
                     RETURNING message_id, content_hash
                 ), rendering AS (
                     INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan, calls)
@@ -108,7 +112,7 @@ class Tenant:
                 )
                 INSERT INTO deliveries (workspace_id, message_id, channel_id, rendering_id, hash_version, content_hash,
                                         not_before, created_at)
-                SELECT $1, message_id, $2, NULL, 1, content_hash, '-infinity', clock_timestamp() - $4::interval
+                SELECT $1, message_id, $2, rendering_id, 1, content_hash, '-infinity', clock_timestamp() - $4::interval
                 FROM message, rendering
                 RETURNING delivery_id
                 """,

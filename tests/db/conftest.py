@@ -3,10 +3,9 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from harness.databases import Database
-
 from db.builders import Tenant
 from db.consistency import consistent
+from harness.databases import Database
 
 
 @pytest.fixture
@@ -14,4 +13,4 @@ async def tenant(database: Database) -> AsyncIterator[Tenant]:
     """A fresh workspace; when the test is over, its queue still agrees with its deliveries."""
     made = await Tenant.create(database.pool)
     yield made
-    await consistent(database.pool, made.workspace)
+    await consistent(database.pool, made.workspace, made.now)

@@ -37,6 +37,7 @@ async def _unlimit(system: System, channels: list[UUID]) -> None:
     rows = await system.database.fetch("SELECT platform, target_id FROM channels WHERE channel_id = ANY ($1)", channels)
     chats = [{"platform": row["platform"], "id": int(row["target_id"]), "limits": []} for row in rows]
     await system.control("chats", chats)
+    await system.control("faults", {"name": "slow", "effect": {"delay": 0.03}})
     tokens = {"telegram": TOKENS["AUTOPOST_DEMO_TELEGRAM_TOKEN"], "max": TOKENS["AUTOPOST_DEMO_MAX_TOKEN"]}
     await system.control("tokens", [{"platform": name, "token": token, "limits": []} for name, token in tokens.items()])
 

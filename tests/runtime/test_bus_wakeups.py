@@ -120,6 +120,7 @@ async def test_a_deleted_stream_is_made_again(bus, js, topology, wakeup):
         await heard_again(bus, heard, wakeup)
 
         await js.delete_stream(topology.stream("WAKEUPS"))
+        await eventually(lambda: not bus.bound(topology.dispatcher_wakeups), within=SOON)
 
         await heard_again(bus, heard, wakeup)
 
@@ -129,9 +130,10 @@ async def test_a_consumer_deleted_during_a_fetch_is_made_again(bus, js, topology
         await heard_again(bus, heard, wakeup)
 
         await js.delete_consumer(topology.stream("WAKEUPS"), "dispatcher")
+        await eventually(lambda: not bus.bound(topology.dispatcher_wakeups), within=SOON)
 
+        await eventually(lambda: bus.bound(topology.dispatcher_wakeups), within=SOON)
         await heard_again(bus, heard, wakeup)
-        assert bus.bound(topology.dispatcher_wakeups)
 
 
 async def test_a_wiped_server_does_not_make_the_loop_spin(bus, js, topology):

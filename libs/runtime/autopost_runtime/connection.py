@@ -15,6 +15,7 @@ from nats.js import JetStreamContext
 
 from autopost_runtime import telemetry
 from autopost_runtime.backoff import Backoff
+from autopost_runtime.cancelling import end
 from autopost_runtime.logs import get_logger
 from autopost_runtime.streams import ensure, servers_of
 
@@ -68,8 +69,7 @@ class Connection:
         """Swallows errors: the server may be away, and then every way of leaving it raises."""
         self._closing = True
         if self._connecting is not None:
-            self._connecting.cancel()
-            await asyncio.gather(self._connecting, return_exceptions=True)
+            await end([self._connecting])
         with suppress(Exception):
             await asyncio.wait_for(self.client.drain(), DRAIN_LIMIT)
         with suppress(Exception):

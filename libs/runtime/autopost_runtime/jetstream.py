@@ -17,6 +17,7 @@ from nats.aio.msg import Msg
 from nats.js import api
 
 from autopost_runtime import telemetry
+from autopost_runtime.cancelling import end, heed
 from autopost_runtime.config import ServiceConfig
 from autopost_runtime.connection import Connection
 from autopost_runtime.pulling import Done, Handler, Later, Message, Poison, Pull, Settler, Verdict
@@ -153,6 +154,7 @@ class Bus:
 
     async def _send_wakes(self) -> None:
         while True:
+            heed()
             await self._woken.wait()
             self._woken.clear()
             await self._send_pending()
@@ -169,8 +171,7 @@ class Bus:
 
     async def _end_sender(self) -> None:
         if self._sender is not None:
-            self._sender.cancel()
-            await asyncio.gather(self._sender, return_exceptions=True)
+            await end([self._sender])
         if self.connected:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._send_pending(), LAST_WAKEUPS_LIMIT)

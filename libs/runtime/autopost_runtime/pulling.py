@@ -21,6 +21,7 @@ from opentelemetry.trace import SpanKind
 
 from autopost_runtime import telemetry
 from autopost_runtime.backoff import Backoff
+from autopost_runtime.cancelling import heed
 from autopost_runtime.logs import get_logger
 from autopost_runtime.streams import consumer_drift
 
@@ -85,25 +86,22 @@ class Pull:
         self.finished = asyncio.Event()
         self._link = link
         self._on_message = on_message
-        self._stopping = False
-        self._waiting: asyncio.Task[Any] | None = None
+        self._stop_asked = asyncio.Event()
         self._backoff = Backoff(timedelta(milliseconds=100), timedelta(seconds=5))
         self._log = get_logger(stream=consumer.stream, consumer=consumer.durable)
 
     async def run(self) -> None:
         """Returns after ``stop``; a message being handled is finished first."""
         try:
-            while not self._stopping:
+            while self._wanted():
                 await self._interruptible(self._link.up.wait())
-                if not self._stopping:
+                if self._wanted():
                     await self._pull_until_trouble()
         finally:
             self.finished.set()
 
     def stop(self) -> None:
-        self._stopping = True
-        if self._waiting is not None:
-            self._waiting.cancel()
+        self._stop_asked.set()
 
     async def _pull_until_trouble(self) -> None:
         try:
@@ -124,7 +122,7 @@ class Pull:
         )
         try:
             await self._verify()
-            while not self._stopping:
+            while self._wanted():
                 if message := await self._interruptible(self._fetch(subscription)):
                     await self._on_message(message)
         finally:
@@ -153,18 +151,21 @@ class Pull:
         self.bound = True
         self._backoff.reset()
 
+    def _wanted(self) -> bool:
+        heed()
+        return not self._stop_asked.is_set()
+
     async def _interruptible(self, coro: Coroutine[Any, Any, R]) -> R | None:
-        """``None`` when ``stop`` cut it short."""
-        waiting = asyncio.create_task(coro)
-        self._waiting = waiting
+        """``None`` when ``stop`` cut it short. Waits beside the task, so that a cancellation cannot be lost in it."""
+        task = asyncio.create_task(coro)
+        stopped = asyncio.create_task(self._stop_asked.wait())
         try:
-            return await waiting
-        except asyncio.CancelledError:
-            if self._stopping and not _being_cancelled():
-                return None
-            raise
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
         finally:
-            self._waiting = None
+            for one in (task, stopped):
+                one.cancel()
+                one.add_done_callback(_forget)
 
 
 class Settler:
@@ -219,6 +220,7 @@ class Settler:
             get_logger().warning("nats.ack_unknown", subject=msg.subject, error=type(exc).__name__)
 
 
-def _being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+def _forget(task: asyncio.Task[Any]) -> None:
+    """Looks at the exception, so that nobody is told it was never looked at."""
+    if not task.cancelled():
+        task.exception()

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
 from autopost_runtime import logs, telemetry
+from autopost_runtime.cancelling import end
 from autopost_runtime.config import ConfigError, ServiceConfig, load
 from autopost_runtime.health import Health
 
@@ -71,9 +72,8 @@ class Service:
 
     async def end_tasks(self) -> None:
         tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if not await end(tasks):
+            self.fail("task.stuck", tasks=[task.get_name() for task in tasks if not task.done()])
 
 
 def run(name: str, config_type: type[C], work: Callable[[C, Service], Awaitable[None]]) -> NoReturn:

@@ -7,6 +7,7 @@ refusal leaves its event.
 import re
 from datetime import timedelta
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -17,6 +18,7 @@ from autopost_runtime.web import Problem, read_limited
 from autopost_ingest.gateway import Endpoint, Gateway
 
 RETRY_WHEN_PAUSED = "60"
+DEEPEST = 32
 
 refusals = telemetry.counter("autopost_ingress_refusals_total", "Requests refused, by reason.")
 
@@ -76,12 +78,15 @@ def read_post(body: bytes) -> PostRequest:
     if _NUL.search(body):
         raise Problem(400, "Bad Request", "the NUL character is not allowed in any text")
     try:
-        return _decode(body)
+        post = _decode(body)
     except msgspec.ValidationError as exc:
         detail, field = _located(str(exc))
         raise Problem(400, "Bad Request", detail, field=field) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise Problem(400, "Bad Request", f"the body is not JSON: {exc}") from None
+    if _depth(post.meta) > DEEPEST:
+        raise Problem(400, "Bad Request", f"nested deeper than {DEEPEST} levels", field="meta")
+    return post
 
 
 def inactive(status: str) -> Problem:
@@ -108,6 +113,16 @@ def _secret(request: web.Request) -> str | None:
     if scheme.lower() == "bearer":
         return value.strip() or None
     return request.headers.get("X-Webhook-Secret") or None
+
+
+def _depth(value: Any) -> int:
+    match value:
+        case dict():
+            return 1 + max(map(_depth, value.values()), default=0)
+        case list():
+            return 1 + max(map(_depth, value), default=0)
+        case _:
+            return 0
 
 
 def _located(message: str) -> tuple[str, str | None]:

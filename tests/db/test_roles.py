@@ -1,0 +1,128 @@
+"""Who may do what: services execute their functions and touch nothing else."""
+
+import asyncpg
+import pytest
+
+ROLES = {
+    "autopost_ingest": {"resolve_endpoint", "admit_post", "refuse_ingress"},
+    "autopost_dispatcher": {
+        "claim_deliveries",
+        "commit_deliveries",
+        "due_workspaces",
+        "next_due_at",
+        "read_credentials",
+        "read_outcomes",
+        "read_renderings",
+        "record_progress",
+        "renew_leases",
+    },
+    "autopost_monitor": {
+        "active_workspaces",
+        "ensure_event_partitions",
+        "queue_depth",
+        "recover_claimed_leases",
+        "recover_sending_leases",
+    },
+    "autopost_bot": {"bot_backlog", "read_credentials"},
+    "autopost_reader": set(),
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_role_has_no_right_on_any_table_view_or_sequence(seeded_database, role):
+    found = await seeded_database.pool.fetch(
+        """
+        SELECT c.relname, p.privilege
+        FROM pg_class c
+        CROSS JOIN unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) AS p (privilege)
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm')
+          AND (has_table_privilege($1, c.oid, p.privilege)
+               OR (p.privilege IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES')
+                   AND has_any_column_privilege($1, c.oid, p.privilege)))
+        UNION ALL
+        SELECT c.relname, p.privilege
+        FROM pg_class c CROSS JOIN unnest('{USAGE,SELECT,UPDATE}'::text[]) AS p (privilege)
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'S'
+          AND has_sequence_privilege($1, c.oid, p.privilege)
+        """,
+        role,
+    )
+
+    assert [tuple(row) for row in found] == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_role_is_refused_by_every_table(seeded_database, role):
+    """What the catalog says, seen to happen."""
+    connection = await seeded_database.connect()
+    tables = await connection.fetch(
+        "SELECT oid::regclass::text AS name FROM pg_class "
+        "WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')"
+    )
+    await connection.execute(f"SET ROLE {role}")
+
+    for table in tables:
+        for statement in ("SELECT 1 FROM {}", "INSERT INTO {} DEFAULT VALUES", "DELETE FROM {}", "TRUNCATE {}"):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.execute(statement.format(table["name"]))
+
+
+@pytest.mark.parametrize(("role", "expected"), ROLES.items(), ids=ROLES)
+async def test_a_role_executes_exactly_its_functions(database, role, expected):
+    found = await database.pool.fetch(
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace "
+        "AND has_function_privilege($1, oid, 'EXECUTE')",
+        role,
+    )
+
+    assert {row["proname"] for row in found} == expected
+
+
+async def test_nobody_else_executes_anything(database):
+    await database.pool.execute("CREATE FUNCTION added_later() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+
+    found = await database.pool.fetch(
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace "
+        "AND EXISTS (SELECT 1 FROM aclexplode(coalesce(proacl, acldefault('f', proowner))) AS a WHERE a.grantee = 0)"
+    )
+
+    assert [row["proname"] for row in found] == []
+
+
+async def test_no_role_creates_objects(database):
+    found = await database.pool.fetch(
+        "SELECT r FROM unnest($1::text[]) AS r WHERE has_schema_privilege(r, 'public', 'CREATE')", list(ROLES)
+    )
+
+    assert list(found) == []
+
+
+async def test_every_definer_function_has_its_search_path_pinned(database):
+    """Else a caller's own schema could answer for ours."""
+    loose = await database.pool.fetch(
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef "
+        "AND NOT coalesce(proconfig @> '{\"search_path=public, pg_temp\"}', false)"
+    )
+
+    assert [row["proname"] for row in loose] == []
+
+
+@pytest.mark.parametrize("role", [role for role, functions in ROLES.items() if functions])
+async def test_every_granted_function_runs_with_the_rights_of_its_owner(database, role):
+    loose = await database.pool.fetch(
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND NOT prosecdef "
+        "AND has_function_privilege($1, oid, 'EXECUTE')",
+        role,
+    )
+
+    assert [row["proname"] for row in loose] == []
+
+
+async def test_a_service_does_its_work_in_its_role(database):
+    connection = await database.connect()
+    await connection.execute("SET ROLE autopost_monitor")
+
+    assert await connection.fetchval("SELECT count(*) FROM queue_depth()") == 4
+    assert await connection.fetchval("SELECT ensure_event_partitions('50 days')") > 0
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await connection.fetch("SELECT * FROM due_workspaces()")

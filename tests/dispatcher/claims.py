@@ -1,0 +1,41 @@
+"""Claims to send, made up."""
+
+import time
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RenderingId, WorkspaceId
+from autopost_dispatcher.claim import Job
+from autopost_dispatcher.gateway import Claim
+
+WORKSPACE = WorkspaceId(UUID(int=1))
+
+
+def claim(**fields: Any) -> Claim:
+    given: dict[str, Any] = {
+        "workspace_id": WORKSPACE,
+        "delivery_id": DeliveryId(uuid4()),
+        "message_id": MessageId(uuid4()),
+        "channel_id": ChannelId(uuid4()),
+        "rendering_id": RenderingId(uuid4()),
+        "attempt": 1,
+        "claim_token": ClaimToken(uuid4()),
+        "slot_in": timedelta(),
+        "pace": timedelta(),
+        "platform": "telegram",
+        "target_id": "-1001",
+        "auth_ref": "bot",
+        "settings": {},
+        "progress": 0,
+        "acknowledged": (),
+        "trace_id": None,
+        "traceparent": None,
+        "age": timedelta(),
+    }
+    return Claim(**(given | fields))
+
+
+def job(lease: timedelta = timedelta(minutes=5), **fields: Any) -> Job:
+    now = time.monotonic()
+    return Job(claim(**fields), now, now + lease.total_seconds(), None)

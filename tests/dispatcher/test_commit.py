@@ -1,0 +1,84 @@
+"""Outcomes are committed in batches, and a lost answer is read back before anything is done again."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from autopost_contracts.ids import DeliveryId, WorkspaceId
+from autopost_contracts.outcomes import Sent
+from autopost_dispatcher.commit import Committer, Ended
+from autopost_dispatcher.gateway import Committed
+from autopost_dispatcher.send import Released
+
+from dispatcher.claims import WORKSPACE, claim
+
+SENT = Sent(provider_message_id="1")
+
+
+class Ledger:
+    """Commits like the database; ``lose`` makes the next answers get lost, before or after the commit."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[DeliveryId]] = []
+        self.committed: list[DeliveryId] = []
+        self.lose: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def commit_deliveries(
+        self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
+    ) -> list[Committed]:
+        await self.gate.wait()
+        ids = [outcome["delivery_id"] for outcome in outcomes]
+        self.batches.append(ids)
+        how = self.lose.pop(0) if self.lose else None
+        if how != "before":
+            self.committed += ids
+        if how:
+            raise ConnectionResetError(how)
+        return [Committed(one, "committed", "sent") for one in ids]
+
+    async def read_outcomes(self, workspace: WorkspaceId, ids: list[DeliveryId], tokens: list[Any]) -> set[DeliveryId]:
+        return set(ids) - set(self.committed)
+
+
+async def _committing(ledger: Ledger, *ended: Ended) -> list[WorkspaceId]:
+    told: list[WorkspaceId] = []
+    committer = Committer(ledger, pause=timedelta(hours=1), disable_streak=3, committed=told.append)  # type: ignore[arg-type]
+    running = asyncio.create_task(committer.run())
+    for one in ended:
+        committer.put(one)
+    async with asyncio.timeout(10):
+        await committer.flush()
+    running.cancel()
+    return told
+
+
+async def test_outcomes_that_wait_together_go_together() -> None:
+    ledger = Ledger()
+    ended = [Ended(claim(), SENT) for _ in range(50)]
+
+    told = await _committing(ledger, *ended)
+
+    assert len(ledger.batches) == 1
+    assert sorted(ledger.committed) == sorted(one.claim.delivery_id for one in ended)
+    assert told == [WORKSPACE]
+
+
+async def test_a_commit_whose_answer_was_lost_is_not_made_twice() -> None:
+    ledger = Ledger()
+    ledger.lose = ["after"]
+
+    await _committing(ledger, Ended(claim(), SENT))
+
+    assert len(ledger.committed) == 1
+
+
+async def test_a_commit_that_never_happened_is_made_again() -> None:
+    ledger = Ledger()
+    ledger.lose = ["before", "before"]
+    ended = [Ended(claim(), SENT), Ended(claim(), Released())]
+
+    await _committing(ledger, *ended)
+
+    assert sorted(ledger.committed) == sorted(one.claim.delivery_id for one in ended)

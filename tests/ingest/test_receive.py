@@ -1,0 +1,231 @@
+"""What a sender gets to read, and what is in the database afterwards. Real HTTP, real Postgres."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from autopost_contracts.subjects import Topology
+from autopost_ingest.admit import Admission
+from autopost_ingest.enqueue import Enqueuer
+from autopost_ingest.gateway import Gateway
+from autopost_ingest.receive import application
+from autopost_runtime.config import ServiceConfig
+from autopost_runtime.postgres import open_database
+from autopost_runtime.web import serve
+from harness.databases import Database
+
+DEMO = "demo-push-secret-for-development"
+SHOP = "shop-push-secret-for-development"
+TABLES = ("messages", "deliveries", "ingress_receipts", "staged_posts")
+
+
+class Ear:
+    """Stands where the bus stands."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def wake(self, subject: str) -> None:
+        self.heard.append(subject)
+
+
+class Door:
+    def __init__(self, url: str, http: httpx.AsyncClient, database: Database, ear: Ear) -> None:
+        self.url = url
+        self.http = http
+        self.ear = ear
+        self._database = database
+
+    async def post(self, body: Any = None, *, secret: str | None = DEMO, **options: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+        headers |= options.pop("headers", {})
+        given = options if options else {"json": {"text": "hello"} if body is None else body}
+        return await self.http.post(f"{self.url}/v1/posts", headers=headers, **given)
+
+    async def rows(self) -> dict[str, int]:
+        return {table: await self.sql(f"SELECT count(*) FROM {table}") for table in TABLES}
+
+    async def sql(self, query: str, *args: Any) -> Any:
+        return await self._database.pool.fetchval(query, *args)
+
+
+@pytest.fixture
+async def door(seeded_database: Database) -> AsyncIterator[Door]:
+    config = ServiceConfig(database_url=seeded_database.url, database_role="autopost_ingest", database_pool=20)
+    async with open_database(config, "ingest") as database, httpx.AsyncClient() as http:
+        gateway, ear = Gateway(database), Ear()
+        enqueuer = Enqueuer(gateway, ear, Topology(), audit_deduped=False)  # type: ignore[arg-type]
+        app = application(Admission(gateway, timedelta(seconds=1)), enqueuer)
+        async with await serve(app, "127.0.0.1", 0) as site:
+            yield Door(site.url, http, seeded_database, ear)
+
+
+async def test_an_accepted_post_is_answered_with_its_ids_and_wakes_the_dispatcher(door: Door) -> None:
+    answer = await door.post({"text": "hello", "tags": ["News"]})
+
+    told = answer.json()
+    assert answer.status_code == 202
+    assert told["channels"] == {"routed": 40, "enqueued": 40, "deduped": 0, "validation_failed": 0}
+    assert await door.sql("SELECT tags FROM messages WHERE message_id = $1", told["message_id"]) == ["news"]
+    assert await door.sql("SELECT finished_at IS NOT NULL FROM ingest_runs WHERE run_id = $1", told["run_id"])
+    assert door.ear.heard == ["autopost.wakeup.dispatch.0de00000-0000-4000-8000-000000000001"]
+
+
+async def test_a_repeated_source_ref_is_dropped_and_says_so(door: Door) -> None:
+    first = await door.post({"text": "a", "source_ref": "1"})
+    again = await door.post({"text": "b", "source_ref": "1"})
+
+    assert (again.status_code, again.json()["status"], again.json()["of"]) == (200, "duplicate", "source_ref")
+    assert again.json()["run_id"] == first.json()["run_id"]
+    assert (await door.rows())["messages"] == 1
+
+
+async def test_of_fifty_concurrent_copies_exactly_one_becomes_a_message(door: Door) -> None:
+    answers = await asyncio.gather(*(door.post({"text": "once"}) for _ in range(50)))
+
+    codes = [answer.status_code for answer in answers]
+    assert (codes.count(202), codes.count(200)) == (1, 49)
+    assert await door.rows() == {"messages": 1, "deliveries": 40, "ingress_receipts": 1, "staged_posts": 0}
+    assert await door.sql("SELECT seen_count FROM messages") == 1
+
+
+async def test_twenty_concurrent_posts_of_the_same_content_reach_each_channel_once(door: Door) -> None:
+    answers = await asyncio.gather(*(door.post({"text": "same", "source_ref": uuid4().hex}) for _ in range(20)))
+
+    assert [answer.status_code for answer in answers] == [202] * 20
+    assert sum(answer.json()["channels"]["enqueued"] for answer in answers) == 40
+    assert (await door.rows())["deliveries"] == 40
+
+
+@pytest.mark.parametrize("secret", [None, "wrong", "shop-bot-secret-for-development", ""])
+async def test_an_unknown_secret_is_refused_in_the_same_words_whatever_it_is(door: Door, secret: str | None) -> None:
+    answer = await door.post(secret=secret)
+
+    told = answer.json()
+    assert answer.status_code == 401
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert {name: told[name] for name in told if name != "trace_id"} == {
+        "type": "about:blank",
+        "title": "Unauthorized",
+        "status": 401,
+        "detail": "no enabled endpoint has this secret; send it as Authorization: Bearer or X-Webhook-Secret",
+    }
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_the_secret_may_come_in_its_own_header(door: Door) -> None:
+    answer = await door.post({"text": "a"}, secret=None, headers={"X-Webhook-Secret": DEMO})
+
+    assert answer.status_code == 202
+
+
+async def test_the_tenant_comes_from_the_secret_alone(door: Door) -> None:
+    other = "5f000000-0000-4000-8000-000000000002"
+
+    answer = await door.post({"text": "a", "workspace_id": other, "meta": {"workspace_id": other}})
+
+    assert answer.status_code == 202
+    assert str(await door.sql("SELECT workspace_id FROM messages")) == "0de00000-0000-4000-8000-000000000001"
+    assert await door.sql("SELECT source ->> 'workspace_hint' FROM messages") == other
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "field"),
+    [
+        (b"{", 400, None),
+        (b"", 400, None),
+        (b"[]", 400, None),
+        (b'{"text": 5}', 400, "text"),
+        (b'{"txt": "a"}', 400, "txt"),
+        (b'{"text": "a", "routing": {"to": "x"}}', 400, "routing.to"),
+        (b'{"text": "a", "buttons": [{"text": "", "url": "https://a.example"}]}', 400, "buttons[0].text"),
+        (b'{"text": "a\\u0000b"}', 400, None),
+        (b'{"text": "a\x00b"}', 400, None),
+        (b'{"text": "\\ud800"}', 400, None),
+        (b'{"text": "\xff"}', 400, None),
+        (b'{"text": NaN}', 400, None),
+        (b'{"text": "a", "meta": {"a": ' + b"[" * 40 + b"]" * 40 + b"}}", 400, "meta"),
+        (b'{"text": "a", "meta": {"a": ' + b"[" * 5000 + b"]" * 5000 + b"}}", 400, None),
+        (b'{"scheduled_for": "tomorrow", "text": "a"}', 400, "scheduled_for"),
+        (b'{"text": "a", "links": ["ftp://x"]}', 422, "links[0]"),
+        (b"{}", 422, "text"),
+        (b'{"media": [{"type": "image", "url": "https://a.example/x.png"}]}', 422, "media"),
+    ],
+)
+async def test_bad_input_is_refused_by_name_and_leaves_no_row(
+    door: Door, content: bytes, code: int, field: str | None
+) -> None:
+    answer = await door.post(content=content)
+
+    assert (answer.status_code, answer.json().get("field")) == (code, field)
+    assert answer.json()["detail"]
+    assert "Traceback" not in answer.text
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def _chunks(size: int) -> AsyncIterator[bytes]:
+    for _ in range(size // 1024):
+        yield b" " * 1024
+
+
+async def test_a_body_over_the_limit_is_refused_declared_or_not(door: Door) -> None:
+    declared = await door.post(content=b" " * 300_000)
+    chunked = await door.post(content=_chunks(400_000))
+
+    assert [declared.status_code, chunked.status_code] == [413, 413]
+    events = "SELECT count(*) FROM events WHERE action = 'ingress_payload_rejected'"
+    assert await door.sql(events) >= 1
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_compressed_body_is_not_accepted(door: Door) -> None:
+    answer = await door.post(content=b"x", headers={"Content-Encoding": "gzip"})
+
+    assert answer.status_code == 415
+
+
+async def test_a_burst_over_the_rate_is_told_to_wait(door: Door) -> None:
+    answers = await asyncio.gather(*(door.post({"text": f"{n}"}, secret=SHOP) for n in range(12)))
+
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert 1 <= len(refused) <= 7
+    assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
+    assert await door.sql("SELECT count(*) FROM messages") == 12 - len(refused)
+    assert await door.sql("SELECT count(*) FROM events WHERE action = 'ingress_rate_limited'") >= 1
+
+
+@pytest.mark.parametrize(("status", "code"), [("paused", 503), ("disabled", 403)])
+async def test_a_workspace_that_does_not_work_takes_nothing_in(door: Door, status: str, code: int) -> None:
+    await door.sql("UPDATE workspaces SET status = $1", status)
+
+    answer = await door.post()
+
+    assert answer.status_code == code
+    assert ("Retry-After" in answer.headers) == (code == 503)
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_changed_channel_is_heard_by_the_next_post(door: Door) -> None:
+    await door.post({"text": "before"})
+    await door.sql("UPDATE channels SET settings = '{\"disable_preview\": true}' WHERE title = 'Demo MAX 1'")
+    await door.sql("UPDATE channels SET enabled = false WHERE title = 'Demo MAX 2'")
+
+    answer = await door.post({"text": "after"})
+
+    assert answer.json()["channels"]["enqueued"] == 39
+    assert (
+        await door.sql("SELECT count(*) FROM renderings WHERE plan -> 'parts' -> 0 ->> 'disable_preview' = 'true'") == 1
+    )
+
+
+async def test_a_channel_that_cannot_show_it_fails_alone(door: Door) -> None:
+    answer = await door.post({"text": "я" * 4050})
+
+    assert answer.status_code == 202
+    assert answer.json()["channels"] == {"routed": 40, "enqueued": 20, "deduped": 0, "validation_failed": 20}
+    codes = "SELECT DISTINCT last_error ->> 'code' FROM deliveries WHERE status = 'failed_permanent'"
+    assert await door.sql(codes) == "validation_failed"
