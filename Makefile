@@ -8,7 +8,7 @@ PYPROJECTS := $(addsuffix /pyproject.toml,$(PACKAGES))
 SOURCES := libs services cli simulator tests requirements docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check format lock schema clean
+.PHONY: help setup run demo test check format lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,9 +46,6 @@ format: $(READY) ## let ruff rewrite the files
 
 lock: $(READY) ## write the hashed locks anew; make lock UPGRADE=--upgrade for newer versions
 	@PATH=$(BIN):$$PATH $(BIN)/python requirements/lock.py $(UPGRADE)
-
-schema: $(READY) ## write db/schema.sql from the migrations
-	@$(BIN)/autopost migrate schema --write
 
 clean: ## remove the venv and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

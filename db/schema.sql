@@ -679,6 +679,7 @@ SET check_function_bodies = off;
 \ir functions/active_workspaces.sql
 \ir functions/admit_post.sql
 \ir functions/bot_backlog.sql
+\ir functions/channel_is_sound.sql
 \ir functions/channel_opens_at.sql
 \ir functions/channel_profile.sql
 \ir functions/channel_readiness.sql

@@ -8,7 +8,7 @@
 --              rate_limited        with retry_after_ms
 --              workspace_paused    nothing is taken in; try again later
 --              workspace_disabled  nothing is taken in
---              missing_profiles    compile these and call again; nothing was written
+--              missing_profiles    compile these and call again, past the gate; nothing else was written
 -- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
 -- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
 CREATE OR REPLACE FUNCTION admit_post(
@@ -16,7 +16,8 @@ CREATE OR REPLACE FUNCTION admit_post(
     p_endpoint_id uuid,
     p_post jsonb,
     p_payload_hash text,
-    p_audit_deduped boolean DEFAULT false
+    p_audit_deduped boolean DEFAULT false,
+    p_past_gate boolean DEFAULT false
 )
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -41,17 +42,25 @@ BEGIN
         RETURN jsonb_build_object('verdict', 'workspace_' || _endpoint.status);
     END IF;
 
-    _missing := missing_profiles(p_workspace_id, p_post);
-    IF _missing <> '[]' THEN
-        RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', _missing);
+    IF p_past_gate THEN
+        PERFORM 1  -- paid already, but held in the same order as by those who pay now
+        FROM ingress_gates g
+        WHERE g.workspace_id = p_workspace_id
+          AND g.endpoint_id = p_endpoint_id
+        FOR UPDATE;
+    ELSE
+        _wait := pass_gate(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps);
     END IF;
-
-    _wait := pass_gate(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps);
     IF _wait IS NOT NULL THEN
         PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_rate_limited', 'rate_limited',
                                jsonb_build_object('code', 'rate_limited'), p_post ->> 'trace_id');
         RETURN jsonb_build_object('verdict', 'rate_limited',
                                   'retry_after_ms', ceil(extract(epoch FROM _wait) * 1000));
+    END IF;
+
+    _missing := missing_profiles(p_workspace_id, p_post);
+    IF _missing <> '[]' THEN
+        RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', _missing);
     END IF;
 
     -- Of concurrent twins without a source_ref one goes first; with one, the unique index lines them up.

@@ -17,24 +17,44 @@ DECLARE
     _seen record;
     _now timestamptz := clock_timestamp();
 BEGIN
-    SELECT count(*) AS moved,
-           (SELECT count(*) FROM new_rows) AS written,
-           min(format('%s cannot become %s', o.status, n.status))
-               FILTER (WHERE o.status <> n.status AND NOT is_legal_transition(o.status, n.status)) AS illegal,
-           min(format('attempt of a delivery moved from %s to %s', o.attempt, n.attempt))
-               FILTER (WHERE n.attempt <> o.attempt
-                         AND NOT (n.attempt = o.attempt + 1 AND n.status = 'sending' AND o.status <> 'sending'))
+    -- The two sides are grouped, not joined: a planner that takes them for one row would compare each with each.
+    WITH sides AS (
+        SELECT workspace_id, channel_id, delivery_id, status AS was, attempt AS attempt_was,
+               NULL::delivery_status AS now_is, NULL::int AS attempt_is
+        FROM old_rows
+        UNION ALL
+        SELECT workspace_id, channel_id, delivery_id, NULL, NULL, status, attempt
+        FROM new_rows
+    ), moves AS MATERIALIZED (
+        SELECT workspace_id, channel_id, delivery_id, max(was) AS was, max(now_is) AS now_is,
+               max(attempt_was) AS attempt_was, max(attempt_is) AS attempt_is
+        FROM sides
+        GROUP BY workspace_id, channel_id, delivery_id
+    ), flights AS MATERIALIZED (
+        SELECT workspace_id, channel_id,
+               count(*) FILTER (WHERE now_is = 'sending' AND was <> 'sending') AS started,
+               count(*) FILTER (WHERE was = 'sending' AND now_is <> 'sending') AS ended
+        FROM moves
+        GROUP BY workspace_id, channel_id
+    )
+    SELECT bool_or(m.was IS NULL OR m.now_is IS NULL) AS rekeyed,
+           min(format('%s cannot become %s', m.was, m.now_is))
+               FILTER (WHERE m.was <> m.now_is AND NOT is_legal_transition(m.was, m.now_is)) AS illegal,
+           min(format('attempt of a delivery moved from %s to %s', m.attempt_was, m.attempt_is))
+               FILTER (WHERE m.attempt_is <> m.attempt_was
+                         AND NOT (m.attempt_is = m.attempt_was + 1 AND m.now_is = 'sending' AND m.was <> 'sending'))
                AS miscounted,
-           bool_or(n.status IN ('claimed', 'sending')) AS some_taken,
-           bool_or(n.status IN ('queued', 'retry')) AS some_waiting,
-           bool_or(n.status = 'sending' AND o.status <> 'sending') AS some_started,
-           bool_or(n.status <> 'sending' AND o.status = 'sending') AS some_ended,
-           bool_or(n.status IN ('sent', 'deduped', 'failed_permanent', 'dead')) AS some_final
+           bool_or(m.now_is IN ('claimed', 'sending')) AS some_taken,
+           bool_or(m.now_is IN ('queued', 'retry')) AS some_waiting,
+           bool_or(m.now_is IN ('sent', 'deduped', 'failed_permanent', 'dead')) AS some_final,
+           (SELECT array_agg(f.workspace_id ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS workspaces,
+           (SELECT array_agg(f.channel_id ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS channels,
+           (SELECT array_agg(f.started ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS started,
+           (SELECT array_agg(f.ended ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS ended
     INTO _seen
-    FROM old_rows o
-    JOIN new_rows n USING (workspace_id, delivery_id);
+    FROM moves m;
 
-    IF _seen.moved <> _seen.written THEN
+    IF _seen.rekeyed THEN
         RAISE EXCEPTION 'the key of a delivery cannot change' USING ERRCODE = 'AP004';
     ELSIF _seen.illegal IS NOT NULL THEN
         RAISE EXCEPTION 'a delivery that is %', _seen.illegal USING ERRCODE = 'AP002';
@@ -88,29 +108,8 @@ BEGIN
             lease_until = NULL;
     END IF;
 
-    IF _seen.some_started THEN
-        PERFORM count_flight(n.workspace_id, 'started', array_agg(n.channel_id), array_agg(n.moved))
-        FROM (
-            SELECT s.workspace_id, s.channel_id, count(*) AS moved
-            FROM new_rows s
-            JOIN old_rows o USING (workspace_id, delivery_id)
-            WHERE s.status = 'sending' AND o.status <> 'sending'
-            GROUP BY s.workspace_id, s.channel_id
-        ) n
-        GROUP BY n.workspace_id;
-    END IF;
-
-    IF _seen.some_ended THEN
-        PERFORM count_flight(n.workspace_id, 'ended', array_agg(n.channel_id), array_agg(n.moved))
-        FROM (
-            SELECT o.workspace_id, o.channel_id, count(*) AS moved
-            FROM old_rows o
-            JOIN new_rows e USING (workspace_id, delivery_id)
-            WHERE o.status = 'sending' AND e.status <> 'sending'
-            GROUP BY o.workspace_id, o.channel_id
-        ) n
-        GROUP BY n.workspace_id;
-    END IF;
+    PERFORM count_flight('started', _seen.workspaces, _seen.channels, _seen.started);
+    PERFORM count_flight('ended', _seen.workspaces, _seen.channels, _seen.ended);
 
     IF _seen.some_waiting THEN
         PERFORM make_channels_due(n.workspace_id, array_agg(n.channel_id), array_agg(n.due))

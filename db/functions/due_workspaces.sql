@@ -1,4 +1,4 @@
--- due_workspaces(limit) -> active workspaces with something to claim by now, the longest unserved first
+-- due_workspaces(limit) -> active workspaces with something to claim now or at a known time, the longest unserved first
 --
 -- What the poll asks when no wakeup tells. The turn is kept by the claim itself (workspace_due.last_claimed_at),
 -- so no replica can make another skip a workspace.

@@ -28,6 +28,11 @@ BEGIN
             'CREATE TABLE public.%I PARTITION OF public.events FOR VALUES FROM (%L) TO (%L)',
             _name, _week AT TIME ZONE 'UTC', (_week + interval '7 days') AT TIME ZONE 'UTC'
         );
+        -- The row triggers come along by themselves, this one does not.
+        EXECUTE format(
+            'CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON public.%I '
+            'FOR EACH STATEMENT EXECUTE FUNCTION events_are_append_only()', _name
+        );
         _created := _created + 1;
     END LOOP;
     RETURN _created;

@@ -17,7 +17,7 @@ BEGIN
           AND e.xid = pg_current_xact_id()
     ) THEN
         RAISE EXCEPTION 'delivery % went from % to retry without a manual_requeue event', NEW.delivery_id, OLD.status
-            USING ERRCODE = 'AP006', HINT = 'insert the event in the same transaction, or call requeue()';
+            USING ERRCODE = 'AP006', HINT = 'insert the event in the same transaction';
     END IF;
     RETURN NULL;
 END $$;

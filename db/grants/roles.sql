@@ -29,7 +29,7 @@ GRANT USAGE ON SCHEMA public
 
 GRANT EXECUTE ON FUNCTION
     resolve_endpoint(text, text),
-    admit_post(uuid, uuid, jsonb, text, boolean),
+    admit_post(uuid, uuid, jsonb, text, boolean, boolean),
     refuse_ingress(uuid, uuid, text, event_action, text, jsonb, text)
     TO autopost_ingest;
 

@@ -54,7 +54,8 @@ class Tenant:
     async def group(self, rate: float | None, name: str = "bot", platform: str = "telegram") -> None:
         await self.db.execute(
             "INSERT INTO platform_limits (workspace_id, platform, rate_group, rate_rps) "
-            "VALUES ($1, $2, $3, $4::float8) ON CONFLICT (workspace_id, platform, rate_group) DO UPDATE SET rate_rps = excluded.rate_rps",
+            "VALUES ($1, $2, $3, $4::float8) "
+            "ON CONFLICT (workspace_id, platform, rate_group) DO UPDATE SET rate_rps = excluded.rate_rps",
             *(self.workspace, platform, name, rate),
         )
 
@@ -112,8 +113,8 @@ class Tenant:
                 )
                 INSERT INTO deliveries (workspace_id, message_id, channel_id, rendering_id, hash_version, content_hash,
                                         not_before, created_at)
-                SELECT $1, message_id, $2, rendering_id, 1, content_hash, '-infinity', clock_timestamp() - $4::interval
-                FROM message, rendering
+                SELECT $1, message_id, $2, rendering_id, 1, content_hash, age.at, age.at
+                FROM message, rendering, (SELECT clock_timestamp() - $4::interval) AS age (at)
                 RETURNING delivery_id
                 """,
                 *(self.workspace, channel, calls, timedelta(seconds=count - place)),

@@ -152,6 +152,7 @@ async def test_the_tenant_comes_from_the_secret_alone(door: Door) -> None:
         (b'{"text": "a", "meta": {"a": ' + b"[" * 5000 + b"]" * 5000 + b"}}", 400, None),
         (b'{"scheduled_for": "tomorrow", "text": "a"}', 400, "scheduled_for"),
         (b'{"text": "a", "links": ["ftp://x"]}', 422, "links[0]"),
+        (b'{"text": "a", "parse_mode": "Markdown"}', 422, "parse_mode"),
         (b"{}", 422, "text"),
         (b'{"media": [{"type": "image", "url": "https://a.example/x.png"}]}', 422, "media"),
     ],
@@ -179,6 +180,15 @@ async def test_a_body_over_the_limit_is_refused_declared_or_not(door: Door) -> N
     assert [declared.status_code, chunked.status_code] == [413, 413]
     events = "SELECT count(*) FROM events WHERE action = 'ingress_payload_rejected'"
     assert await door.sql(events) >= 1
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_parameter_that_is_not_known_is_refused_and_not_passed_over(door: Door) -> None:
+    answer = await door.http.post(
+        f"{door.url}/v1/posts?dry_run=1", headers={"Authorization": f"Bearer {DEMO}"}, json={"text": "a"}
+    )
+
+    assert (answer.status_code, answer.json()["field"]) == (400, "dry_run")
     assert await door.rows() == dict.fromkeys(TABLES, 0)
 
 

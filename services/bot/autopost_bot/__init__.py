@@ -1,1 +1,1 @@
-"""Answers shop customers in MAX, deterministically."""
+"""Watches the inbox of the shop bot in MAX; the engine that answers comes next."""

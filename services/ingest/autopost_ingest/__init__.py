@@ -1,1 +1,1 @@
-"""Takes posts in by webhook and feed, and enqueues them."""
+"""Takes posts in by webhook and enqueues them."""

@@ -46,16 +46,20 @@ class Enqueuer:
         post = _post(request, normalized)
         payload_hash = sha256(msgspec.json.encode(request, order="sorted")).hexdigest()
         profiles = self._profiles.known(endpoint.workspace_id)
+        past_gate = False
         for _ in range(ROUNDS):
             post["renderings"] = compile_for(normalized, profiles)
             try:
-                verdict = await self._gateway.admit_post(endpoint, post, payload_hash, self._audit_deduped)
+                verdict = await self._gateway.admit_post(
+                    endpoint, post, payload_hash, audit_deduped=self._audit_deduped, past_gate=past_gate
+                )
             except asyncpg.PostgresError as exc:
                 if not profiles_changed(exc):
                     raise
                 continue
             if verdict.verdict != "missing_profiles":
                 return verdict
+            past_gate = True
             profiles = self._learn(endpoint, verdict.missing_profiles)
         raise ProfilesUnsettled
 

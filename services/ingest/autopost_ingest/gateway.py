@@ -46,15 +46,16 @@ class Gateway:
         return None if row is None else convert(dict(row), Endpoint)
 
     async def admit_post(
-        self, endpoint: Endpoint, post: dict[str, Any], payload_hash: str, audit_deduped: bool
+        self, endpoint: Endpoint, post: dict[str, Any], payload_hash: str, *, audit_deduped: bool, past_gate: bool
     ) -> Verdict:
         answer = await self._database.fetchval(
-            "SELECT admit_post($1, $2, $3, $4, $5)",
+            "SELECT admit_post($1, $2, $3, $4, $5, $6)",
             endpoint.workspace_id,
             endpoint.endpoint_id,
             post,
             payload_hash,
             audit_deduped,
+            past_gate,
         )
         return convert(answer, Verdict)
 

@@ -42,6 +42,8 @@ class Normalized(Struct, frozen=True, kw_only=True):
 def normalize(request: PostRequest) -> Normalized:
     if request.media:
         raise Refused("media", "posts with media are not accepted yet; send text, links and buttons")
+    if request.parse_mode == "Markdown":
+        raise Refused("parse_mode", "Markdown is not accepted yet; send HTML, or text without markup")
     content = Content(
         text=_text(request.text or ""),
         parse_mode=request.parse_mode,

@@ -31,6 +31,8 @@ class Receiver:
 
     async def receive(self, request: web.Request) -> web.Response:
         endpoint = await self._admission.endpoint_of(request)
+        for name in request.query:
+            raise refuse("malformed", Problem(400, "Bad Request", "there is no such parameter", field=name))
         post = await self._admission.body_of(request, endpoint)
         try:
             normalized = normalize(post)

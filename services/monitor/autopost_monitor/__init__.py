@@ -1,1 +1,1 @@
-"""Recovers leases, relays the audit log, watches the queue."""
+"""Recovers leases, keeps event partitions ahead, measures the queue."""

@@ -1,0 +1,177 @@
+"""Rate slots on both levels, on a clock that the test moves: no burst, no gap, and nobody twice before all once."""
+
+import random
+from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from db.builders import Tenant, sent
+
+START = datetime.now(UTC) + timedelta(minutes=1)
+TOLERANCE = timedelta(milliseconds=50)
+
+
+async def simulate(tenant: Tenant, seconds: float, *, at=None, limit: int = 100) -> list:
+    """Claims whenever next_due_at says so, on the test's own clock; everything is sent at once."""
+    now, until, claimed = at or START, (at or START) + timedelta(seconds=seconds), []
+    while now < until:
+        claims = await tenant.claim(limit, now=now)
+        claimed += claims
+        await tenant.commit(*(sent(claim) for claim in claims))
+        due = await tenant.db.fetchval("SELECT least(next_due_at($1), $2)", tenant.workspace, until)
+        now = max(due, now + timedelta(milliseconds=1))
+    tenant.now = now
+    return claimed
+
+
+def spans(slots: list, step: timedelta) -> list[str]:
+    """Every n + 1 slots that span less than n steps, but for the tolerance."""
+    slots = sorted(slots)
+    return [
+        f"{j - i + 1} slots in {slots[j] - slots[i]}"
+        for i in range(len(slots))
+        for j in range(i + 1, min(i + 40, len(slots)))
+        if slots[j] - slots[i] < (j - i) * step - TOLERANCE
+    ]
+
+
+def per_channel(claims: list) -> dict:
+    slots = defaultdict(list)
+    for claim in claims:
+        slots[claim["channel_id"]].append(claim["slot_at"])
+    return slots
+
+
+async def test_a_channel_keeps_its_distance_over_a_backlog(tenant):
+    channel = await tenant.channel(rate_rps=0.9)
+    await tenant.backlog(channel, 40)
+
+    claims = await simulate(tenant, 30)
+
+    assert spans([claim["slot_at"] for claim in claims], timedelta(seconds=1 / 0.9)) == []
+    assert len(claims) == 28  # 27 steps, and the one at the start
+
+
+async def test_a_group_keeps_its_distance_and_is_used_up(tenant):
+    await tenant.group(27)
+    for channel in await tenant.channels(20):
+        await tenant.backlog(channel, 8)
+
+    claims = await simulate(tenant, 5)
+
+    assert spans([claim["slot_at"] for claim in claims], timedelta(seconds=1 / 27)) == []
+    assert len(claims) >= 27 * 5
+
+
+async def test_both_levels_hold_at_once(tenant):
+    await tenant.group(9)
+    for channel in await tenant.channels(12, rate_rps=0.9):
+        await tenant.backlog(channel, 10)
+
+    claims = await simulate(tenant, 8)
+
+    assert spans([claim["slot_at"] for claim in claims], timedelta(seconds=1 / 9)) == []
+    for slots in per_channel(claims).values():
+        assert spans(slots, timedelta(seconds=1 / 0.9)) == []
+    assert len(claims) >= 8 * 9
+
+
+@pytest.mark.parametrize("rate", [27, 0.9])
+async def test_idling_earns_no_burst(tenant, rate):
+    channel = await tenant.channel(rate_rps=rate)
+    await tenant.group(rate)
+    await tenant.backlog(channel, 60)
+    chance, claims, now = random.Random(1), [], START
+
+    for _ in range(8):
+        claims += await simulate(tenant, 0.2, at=now)
+        now += timedelta(seconds=chance.choice([0.3, 2, 11, 60]))
+
+    assert spans([claim["slot_at"] for claim in claims], timedelta(seconds=1 / rate)) == []
+
+
+async def test_an_idle_channel_and_three_posts_go_out_one_by_one(tenant):
+    channel = await tenant.channel(rate_rps=1)
+    await tenant.backlog(channel, 1)
+    await simulate(tenant, 1)
+    await tenant.backlog(channel, 3)
+
+    claims = await simulate(tenant, 5, at=START + timedelta(minutes=10))
+
+    gaps = [b["slot_at"] - a["slot_at"] for a, b in pairwise(claims)]
+    assert len(gaps) == 2
+    assert min(gaps) >= timedelta(seconds=1) - TOLERANCE
+
+
+async def test_a_slot_is_a_call_and_a_plan_of_three_takes_three(tenant):
+    await tenant.group(3)
+    first, second = await tenant.channels(2, rate_rps=1)
+    await tenant.backlog(first, 1, calls=3)
+    await tenant.backlog(second, 1)
+    await tenant.backlog(first, 1)
+
+    claims = await simulate(tenant, 8)
+
+    slots = {channel: sorted(found) for channel, found in per_channel(claims).items()}
+    assert slots[first][1] - slots[first][0] >= timedelta(seconds=3) - TOLERANCE
+    assert slots[second][0] - slots[first][0] >= timedelta(seconds=1) - TOLERANCE
+
+
+async def test_a_gate_that_gave_nothing_is_not_moved(tenant):
+    busy, idle = await tenant.channel(rate_rps=1), await tenant.channel(rate_rps=1, rate_group="other")
+    await tenant.group(5, "other")
+    await tenant.backlog(busy, 1)
+
+    await tenant.claim()
+
+    assert (await tenant.state(idle))["next_allowed_at"] is None
+    assert await tenant.db.fetchval("SELECT next_allowed_at FROM platform_limits WHERE rate_group = 'other'") is None
+
+
+@pytest.mark.parametrize("rate", [None, 0])
+async def test_no_rate_means_no_limit_and_writes_no_gate(tenant, rate):
+    channel = await tenant.channel(rate_rps=rate)
+    await tenant.group(rate)
+    await tenant.backlog(channel, 50)
+
+    assert len(await tenant.claim()) == 50
+    assert (await tenant.state(channel))["next_allowed_at"] is None
+
+
+async def test_a_cooldown_is_kept_where_there_is_no_rate(tenant):
+    channel = await tenant.channel()
+    await tenant.backlog(channel, 1)
+    await tenant.db.execute("UPDATE platform_limits SET next_allowed_at = $1", START)
+
+    early = await tenant.claim(now=START - timedelta(milliseconds=1))
+    late = await tenant.claim(now=START)
+
+    assert (len(early), len(late)) == (0, 1)
+    tenant.now = START
+
+
+async def test_a_group_serves_its_channels_in_turn(tenant):
+    await tenant.group(27)
+    channels = await tenant.channels(20)
+    for channel in channels:
+        await tenant.backlog(channel, 12)
+
+    claims = await simulate(tenant, 6)
+
+    served = Counter(claim["channel_id"] for claim in claims)
+    assert set(served) == set(channels)
+    assert max(served.values()) - min(served.values()) <= 1
+
+
+async def test_a_channel_with_one_post_is_not_lost_among_long_queues(tenant):
+    await tenant.group(10)
+    for channel in await tenant.channels(10):
+        await tenant.backlog(channel, 30)
+    await simulate(tenant, 1)
+    small = await tenant.channel()
+    await tenant.backlog(small, 1)
+
+    claims = await simulate(tenant, 1.3, at=tenant.now)
+
+    assert small in {claim["channel_id"] for claim in claims}

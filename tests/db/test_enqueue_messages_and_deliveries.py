@@ -1,0 +1,226 @@
+"""Enqueue: a post is stored once, and each routed channel gets one delivery or a reason why not."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from db.builders import is_waiting, running, sent, transient
+from harness.eventually import eventually
+
+
+async def test_a_post_is_stored_once_and_queued_for_each_channel(tenant):
+    await tenant.channels(3)
+
+    answer = await tenant.enqueue("hello", tags=["a"])
+
+    assert (answer["new"], answer["routed"], answer["enqueued"], answer["deduped"]) == (True, 3, 3, 0)
+    rows = await tenant.deliveries()
+    assert [(row["status"], row["attempt"], row["trace_id"]) for row in rows] == [("queued", 0, "trace")] * 3
+    assert await tenant.count("messages") == await tenant.count("renderings") == 1
+    assert [event["what"] for event in await tenant.events()] == ["enqueue"] * 3
+
+
+async def test_a_delivery_shows_the_text_it_will_send(tenant):
+    await tenant.channel()
+
+    await tenant.enqueue("hello")
+
+    details = await tenant.db.fetchrow("SELECT rendered_text, plan_hash, render_meta FROM delivery_details")
+    assert details is not None
+    assert details["rendered_text"] == "hello"
+    assert json.loads(details["render_meta"]) == {"plan_hash": details["plan_hash"]}
+
+
+async def test_a_post_for_nobody_is_kept_and_queued_nowhere(tenant):
+    answer = await tenant.enqueue()
+
+    assert answer["routed"] == 0
+    assert await tenant.count("messages") == 1
+
+
+async def test_a_post_seen_again_keeps_what_was_seen_first(tenant):
+    await tenant.channel()
+    await tenant.enqueue("hello", source_ref="first", trace_id="first", tags=["a"])
+
+    answer = await tenant.enqueue("hello", source_ref="second", trace_id="second", tags=["a"])
+
+    message = await tenant.db.fetchrow("SELECT * FROM messages")
+    assert message is not None
+    assert (answer["new"], answer["deduped"], answer["enqueued"]) == (False, 1, 0)
+    assert (message["source_ref"], message["first_seen_trace_id"], message["seen_count"]) == ("first", "first", 2)
+    assert message["last_seen_at"] > message["created_at"]
+    assert message["last_ingest_run_id"] != message["first_ingest_run_id"]
+
+
+async def test_other_tags_are_told_and_do_not_change_the_message(tenant):
+    await tenant.enqueue("hello", tags=["a"])
+
+    await tenant.enqueue("hello", tags=["b"])
+
+    [event] = await tenant.events("message_tag_mismatch")
+    assert json.loads(event["meta"]) | {"kept": ["a"], "given": ["b"]} == json.loads(event["meta"])
+    assert await tenant.db.fetchval("SELECT tags FROM messages") == ["a"]
+
+
+async def test_without_a_rendering_nothing_is_written_and_the_profiles_are_named(tenant):
+    await tenant.channels(2)
+    await tenant.channel(settings={"disable_preview": True, "message_thread_id": 7})
+    post = await tenant.post()
+
+    answer = await tenant.put({**post, "renderings": post["renderings"][:1]})
+
+    [missing] = answer["missing_profiles"]
+    assert missing["profile_hash"] == post["renderings"][1]["profile_hash"]
+    assert set(missing) >= {"platform", "send_mode", "settings", "template_body", "template_version"}
+    assert "message_thread_id" not in missing["settings"]
+    assert await tenant.count("messages") == await tenant.count("events") == 0
+
+
+async def test_what_cannot_be_sent_fails_alone_and_at_once(tenant):
+    bad = await tenant.channel(platform="max")
+    good = await tenant.channel()
+    post = await tenant.post()
+    profile = (await tenant.state(bad))["profile_hash"]
+    problem = {"profile_hash": profile, "problems": [{"code": "text_too_long"}]}
+    others = [each for each in post["renderings"] if each["profile_hash"] != profile]
+
+    answer = await tenant.put({**post, "renderings": [problem, *others]})
+
+    by_channel = {row["channel_id"]: row for row in await tenant.deliveries()}
+    error = json.loads(by_channel[bad]["last_error"])
+    assert (answer["enqueued"], answer["validation_failed"]) == (1, 1)
+    assert (by_channel[good]["status"], by_channel[bad]["status"]) == ("queued", "failed_permanent")
+    assert (error["code"], error["scope"], error["category"]) == ("validation_failed", "delivery", "PERMANENT")
+    assert error["problems"] == [{"code": "text_too_long"}]
+    assert await tenant.history(by_channel[bad]["delivery_id"]) == ["validation_failed"]
+    assert (await tenant.state(bad))["error_streak"] == 0
+
+
+async def test_the_same_content_waits_for_the_first_to_be_over(tenant):
+    """Whatever the state of the first is, as long as it is in flight."""
+    channel = await tenant.channel(dedup_ttl_hours=0)
+    await tenant.enqueue("hello")
+    claim = await tenant.claim_one()
+    [while_sending] = [await tenant.enqueue("hello")]
+    await tenant.commit(transient(claim))
+
+    while_retrying = await tenant.enqueue("hello")
+
+    assert while_sending["deduped"] == while_retrying["deduped"] == 1
+    events = await tenant.events("dedup_suppressed")
+    assert [event["channel_id"] for event in events] == [channel, channel]
+    assert json.loads(events[0]["meta"])["twin"] == str(claim["delivery_id"])
+
+
+async def test_the_same_content_is_suppressed_until_the_channel_forgets_it(tenant):
+    await tenant.channel(dedup_ttl_hours=24)
+    await tenant.enqueue("hello")
+    await tenant.commit(sent(await tenant.claim_one()))
+    sent_at = (await tenant.only_delivery())["sent_at"]
+
+    within = await tenant.enqueue("hello", now=sent_at + timedelta(hours=24))
+    after = await tenant.enqueue("hello", now=sent_at + timedelta(hours=24, microseconds=1))
+
+    assert (within["enqueued"], within["deduped"]) == (0, 1)
+    assert (after["enqueued"], after["deduped"]) == (1, 0)
+
+
+async def test_a_channel_without_a_ttl_remembers_for_a_week(tenant):
+    await tenant.channel(dedup_ttl_hours=None)
+    await tenant.enqueue("hello")
+    await tenant.commit(sent(await tenant.claim_one()))
+    sent_at = (await tenant.only_delivery())["sent_at"]
+
+    within = await tenant.enqueue("hello", now=sent_at + timedelta(hours=167))
+    after = await tenant.enqueue("hello", now=sent_at + timedelta(hours=169))
+
+    assert (within["deduped"], after["enqueued"]) == (1, 1)
+
+
+async def test_what_failed_may_be_posted_again(tenant):
+    await tenant.channel()
+    await tenant.enqueue("hello")
+    delivery = (await tenant.only_delivery())["delivery_id"]
+    await tenant.set_delivery(delivery, "status = 'dead'")
+
+    assert (await tenant.enqueue("hello"))["enqueued"] == 1
+
+
+async def test_a_channel_that_comes_later_gets_what_others_already_had(tenant):
+    await tenant.channel()
+    await tenant.enqueue("hello")
+    later = await tenant.channel()
+
+    answer = await tenant.enqueue("hello")
+
+    assert (answer["enqueued"], answer["deduped"]) == (1, 1)
+    assert (await tenant.deliveries())[-1]["channel_id"] == later
+
+
+async def test_a_suppressed_delivery_is_kept_where_the_audit_wants_it_and_prolongs_nothing(tenant):
+    await tenant.channel(dedup_ttl_hours=1)
+    await tenant.enqueue("hello")
+    await tenant.commit(sent(await tenant.claim_one()))
+    sent_at = (await tenant.only_delivery())["sent_at"]
+
+    await tenant.enqueue("hello", now=sent_at + timedelta(minutes=59), audit_deduped=True)
+    again = await tenant.enqueue("hello", now=sent_at + timedelta(minutes=61), audit_deduped=True)
+
+    assert again["enqueued"] == 1
+    suppressed = (await tenant.deliveries())[1]
+    assert suppressed["status"] == "deduped"
+    assert await tenant.history(suppressed["delivery_id"]) == ["dedup_suppressed"]
+
+
+async def test_a_batch_puts_each_post_into_a_channel_once(tenant):
+    await tenant.channel(dedup_ttl_hours=0)
+    batch = str(uuid4())
+    await tenant.enqueue("hello", batch_id=batch)
+    await tenant.drain()
+
+    again = await tenant.enqueue("hello", batch_id=batch)
+
+    assert again["enqueued"] == 0
+    assert await tenant.count("deliveries") == 1
+
+
+async def test_a_scheduled_post_sleeps_until_its_time(tenant):
+    channel = await tenant.channel()
+    at = datetime.now(UTC) + timedelta(days=1)
+
+    await tenant.enqueue(scheduled_for=at.isoformat())
+
+    assert await tenant.claim() == []
+    assert await tenant.next_due_at() == at == (await tenant.due(channel))["next_due_at"]
+    assert len(await tenant.claim(now=at)) == 1
+    tenant.now = at
+
+
+async def test_a_batch_answers_in_the_order_asked_and_folds_twins(tenant):
+    await tenant.channel()
+    first, second = await tenant.post("b"), await tenant.post("a")
+
+    answers = await tenant.put_batch([first, second, first])
+
+    assert [answer["enqueued"] for answer in answers] == [1, 1, 0]
+    assert answers[0]["message_id"] == answers[2]["message_id"] != answers[1]["message_id"]
+    assert answers[2]["deduped"] == 1
+
+
+async def test_a_profile_that_changes_while_a_post_waits_is_not_passed_over(database, tenant):
+    """The post was compiled for the old profile; it must be compiled again, not lose the channel."""
+    channel = await tenant.channel()
+    post = await tenant.post("hello")
+    holder, waiter = await database.connect(), await database.connect()
+    async with holder.transaction():
+        await tenant.on(holder).put(post)
+        twin = running(tenant.on(waiter).put({**post, "run_id": str(uuid4())}))
+        await eventually(lambda: is_waiting(tenant.db, waiter.get_server_pid()))
+
+        await tenant.set_channel(channel, "settings = '{\"disable_preview\": true}'")
+
+    with pytest.raises(asyncpg.PostgresError) as refusal:
+        await twin
+    assert refusal.value.sqlstate == "AP008"
