@@ -7,6 +7,9 @@ PACKAGES := libs/contracts libs/runtime libs/adapters services/ingest services/d
 PYPROJECTS := $(addsuffix /pyproject.toml,$(PACKAGES))
 SOURCES := libs services cli simulator tests requirements docs
 
+# Four services start at once: without its bytecode each of them would compile the same libraries again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo test check format lock clean
 
