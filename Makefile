@@ -11,7 +11,7 @@ SOURCES := libs services cli simulator tests requirements docs
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check format lock clean
+.PHONY: help setup run demo test check bench format lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,9 @@ check: $(READY) ## look, change nothing: format, lint, types, boundaries, SQL
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/squawk --config db/squawk.toml db/migrations/*.sql
+
+bench: $(READY) ## measure it against PgQueuer, procrastinate and the machine; make bench BENCH=--quick for 3 minutes
+	@$(BIN)/autopost bench $(BENCH)
 
 format: $(READY) ## let ruff rewrite the files
 	@$(BIN)/ruff format $(SOURCES)

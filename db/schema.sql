@@ -128,11 +128,21 @@ CREATE TABLE channels (
     CONSTRAINT route_filter_is_an_object CHECK (jsonb_typeof(route_filter) = 'object'),
     CONSTRAINT tags_are_lowercase CHECK (lower(tags::text) = tags::text),
     CONSTRAINT on_ambiguous_is_known CHECK (on_ambiguous IN ('resend', 'verify', 'hold')),
-    CONSTRAINT catch_up_is_known CHECK (catch_up ->> 'policy' IN ('all', 'newest', 'drop_older'))
+    -- {"policy": "all"} | {"policy": "newest", "keep": 10} | {"policy": "drop_older", "older_than": "2 hours"}
+    CONSTRAINT catch_up_is_known CHECK (CASE catch_up ->> 'policy'
+        WHEN 'all' THEN true
+        WHEN 'newest' THEN coalesce(jsonb_typeof(catch_up -> 'keep') = 'number'
+                                    AND catch_up ->> 'keep' ~ '^[0-9]{1,6}$', false)
+        WHEN 'drop_older' THEN coalesce(catch_up ->> 'older_than'
+                                        ~ '^[1-9][0-9]{0,5} (second|minute|hour|day|week)s?$', false)
+        ELSE false
+    END)
 ) WITH (fillfactor = 70);
 
 CREATE INDEX channels_by_enabled ON channels (workspace_id, enabled);
 CREATE INDEX channels_by_tag ON channels USING gin (tags);
+-- Nearly always empty: a commit asks it whether any channel's streak is to be reset.
+CREATE INDEX channels_in_trouble ON channels (workspace_id) WHERE error_streak > 0;
 
 CREATE TABLE platform_limits (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -351,6 +361,22 @@ CREATE TABLE workspace_due (
     last_claimed_at timestamptz NOT NULL DEFAULT '-infinity'
 ) WITH (fillfactor = 50);
 
+-- One row per delivery that was given up (dead, failed_permanent): what a human may have to look at, found without
+-- reading what was sent. Written by the triggers of note_given_up; skip() adds that somebody has looked.
+CREATE TABLE given_up (
+    workspace_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    channel_id uuid NOT NULL,
+    status delivery_status NOT NULL,
+    given_up_at timestamptz NOT NULL,
+    skipped_at timestamptz,
+    PRIMARY KEY (workspace_id, delivery_id),
+    CONSTRAINT given_up_is_dead_or_failed CHECK (status IN ('dead', 'failed_permanent')),
+    CONSTRAINT only_the_dead_are_skipped CHECK (skipped_at IS NULL OR status = 'dead')
+);
+
+CREATE INDEX given_up_by_time ON given_up (workspace_id, status, given_up_at);
+
 -- Who dispatches right now; for operators to read, no decision rests on it.
 CREATE TABLE dispatcher_state (
     replica text PRIMARY KEY,
@@ -454,7 +480,8 @@ CREATE TABLE ingress_gates (
     workspace_id uuid NOT NULL,
     endpoint_id uuid NOT NULL,
     full_until timestamptz NOT NULL DEFAULT '-infinity',
-    refused bigint NOT NULL DEFAULT 0,
+    -- What was refused and not told yet, by action.
+    refused jsonb NOT NULL DEFAULT '{}',
     reported_at timestamptz NOT NULL DEFAULT '-infinity',
     PRIMARY KEY (workspace_id, endpoint_id),
     FOREIGN KEY (workspace_id, endpoint_id) REFERENCES workspace_endpoints ON DELETE CASCADE
@@ -679,51 +706,73 @@ SET check_function_bodies = off;
 \ir functions/active_workspaces.sql
 \ir functions/admit_post.sql
 \ir functions/bot_backlog.sql
+\ir functions/catch_up_excess.sql
+\ir functions/channel_drift.sql
 \ir functions/channel_is_sound.sql
 \ir functions/channel_opens_at.sql
 \ir functions/channel_profile.sql
 \ir functions/channel_readiness.sql
+\ir functions/channels_of.sql
+\ir functions/choose_deliveries.sql
 \ir functions/claim_deliveries.sql
 \ir functions/commit_deliveries.sql
 \ir functions/count_flight.sql
 \ir functions/delivery_born.sql
 \ir functions/delivery_gone.sql
 \ir functions/delivery_moved.sql
+\ir functions/disable_channels.sql
 \ir functions/due_of.sql
 \ir functions/due_workspaces.sql
+\ir functions/enable_channels.sql
 \ir functions/enqueue_messages_and_deliveries.sql
 \ir functions/enqueue_messages_and_deliveries_batch.sql
 \ir functions/ensure_event_partitions.sql
 \ir functions/events_are_append_only.sql
 \ir functions/fail_permanent.sql
 \ir functions/is_legal_transition.sql
+\ir functions/judge_requeue.sql
 \ir functions/lock_gates.sql
 \ir functions/make_channels_due.sql
 \ir functions/mark_sent.sql
 \ir functions/missing_profiles.sql
 \ir functions/next_due_at.sql
+\ir functions/note_given_up.sql
+\ir functions/open_channels.sql
 \ir functions/pass_gate.sql
+\ir functions/pause_channels.sql
 \ir functions/queue_depth.sql
 \ir functions/rate_step.sql
 \ir functions/read_credentials.sql
 \ir functions/read_outcomes.sql
 \ir functions/read_renderings.sql
+\ir functions/ready_channels.sql
 \ir functions/record_progress.sql
+\ir functions/recount.sql
 \ir functions/recover_claimed_leases.sql
 \ir functions/recover_sending_leases.sql
 \ir functions/refuse_ingress.sql
+\ir functions/release_stale.sql
 \ir functions/renew_leases.sql
+\ir functions/requeue.sql
 \ir functions/requeue_is_explained.sql
+\ir functions/requeue_matching.sql
+\ir functions/resolve_ambiguous.sql
 \ir functions/resolve_endpoint.sql
+\ir functions/resume_channels.sql
 \ir functions/retry_delay.sql
+\ir functions/rotate_auth.sql
 \ir functions/route_matches.sql
 \ir functions/routed_channels.sql
 \ir functions/schedule_retry.sql
 \ir functions/settle_channels.sql
+\ir functions/signed_by.sql
+\ir functions/skip.sql
 \ir functions/slot_gate.sql
+\ir functions/snapshot.sql
 \ir functions/wake_sleepers.sql
 \ir functions/window_opens_at.sql
 \ir views/delivery_details.sql
+\ir views/quarantine.sql
 \ir grants/roles.sql
 
 SELECT ensure_event_partitions();

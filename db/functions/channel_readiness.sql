@@ -1,8 +1,11 @@
 -- channel_readiness() trigger on channels
 --
 -- Gives a new channel its rows in platform_limits, channel_due and channel_counters, and makes a channel whose
--- gates were changed due at once: the next claim looks at it and finds its true next time. So whoever pauses,
+-- gates may have opened due at once: the next claim looks at it and finds its true next time. So whoever resumes,
 -- enables or re-rates a channel, by function or by hand, is heard on the next claim.
+--
+-- A pause or a switch-off alone writes nothing here: the claim that comes to the channel finds its gates closed. So
+-- a commit that punishes a channel does not hold channel_due, which others lock after the counters.
 CREATE OR REPLACE FUNCTION channel_readiness()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -29,6 +32,18 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE TRIGGER channel_readiness
-    AFTER INSERT OR UPDATE OF platform, rate_group, enabled, rate_rps, max_parallel, paused_until,
-        timezone, window_mode, posting_window ON channels
+    AFTER INSERT ON channels
     FOR EACH ROW EXECUTE FUNCTION channel_readiness();
+
+CREATE OR REPLACE TRIGGER channel_opened
+    AFTER UPDATE OF platform, rate_group, enabled, rate_rps, max_parallel, paused_until,
+        timezone, window_mode, posting_window ON channels
+    FOR EACH ROW
+    WHEN ((NEW.enabled AND NOT OLD.enabled)
+          OR coalesce(NEW.paused_until, '-infinity') < coalesce(OLD.paused_until, '-infinity')
+          OR (NEW.platform, NEW.rate_group, NEW.rate_rps, NEW.max_parallel, NEW.timezone, NEW.window_mode,
+              NEW.posting_window)
+             IS DISTINCT FROM
+             (OLD.platform, OLD.rate_group, OLD.rate_rps, OLD.max_parallel, OLD.timezone, OLD.window_mode,
+              OLD.posting_window))
+    EXECUTE FUNCTION channel_readiness();

@@ -10,8 +10,8 @@
 -- Cost         follows what is claimed: only channels that channel_due calls due are looked at, each once
 -- Changes      queued | retry -> sending
 -- Appends      send_attempt
--- Locks        platform_limits, channels (FOR NO KEY UPDATE SKIP LOCKED), channel_due, deliveries: each by key.
---              After platform_limits it waits for nobody.
+-- Locks        platform_limits, channels, deliveries: each by key. After platform_limits it skips what others hold.
+-- Steps        ready_channels, wake_sleepers, choose_deliveries, settle_channels, and the taking here
 --
 -- How a channel is closed. What a claim reads in the queue may be outdated by a delivery that is being
 -- enqueued. So a channel is declared empty only under FOR UPDATE on its row, which no transaction can share
@@ -49,21 +49,19 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
     _now timestamptz;
     _token uuid := gen_random_uuid();
-    _groups jsonb;
     _channels uuid[];
-    _blocked uuid[];
-    _per_channel int;
-    _taken uuid[];
+    _taken uuid[] := '{}';
     _slots timestamptz[];
-    _served uuid[];
-    _exhausted uuid[];
-    _closable uuid[];
+    _counts int[];
+    _more boolean[];
     _next timestamptz;
+    _got int;
 BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('claim:' || p_workspace_id, 0)) THEN
         RETURN;
@@ -73,7 +71,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- The token groups that have a channel due; their rows are locked in order, and only then is it "now".
+    -- Only when the token groups are locked is it "now".
     PERFORM 1
     FROM platform_limits g
     WHERE g.workspace_id = p_workspace_id
@@ -81,229 +79,13 @@ BEGIN
     FOR UPDATE;
     _now := coalesce(p_now, clock_timestamp());
 
-    SELECT jsonb_agg(to_jsonb(open))
-    INTO _groups
-    FROM (
-        SELECT g.platform, g.rate_group, gate.base, gate.step,
-               least(gate.room, p_limit) AS room
-        FROM platform_limits g
-        CROSS JOIN LATERAL slot_gate(g.next_allowed_at, g.rate_rps, _now, p_tolerance) AS gate
-        WHERE g.workspace_id = p_workspace_id
-          AND gate.room > 0
-    ) AS open;
-
-    -- The channels whose turn it is: as many as their group has room for, and a few more in case some of them
-    -- turn out to be closed, full or empty.
-    WITH candidates AS MATERIALIZED (
-        SELECT due.channel_id
-        FROM jsonb_to_recordset(_groups) AS g (platform text, rate_group text, room bigint)
-        CROSS JOIN LATERAL (
-            SELECT d.channel_id
-            FROM channel_due d
-            WHERE d.workspace_id = p_workspace_id
-              AND d.platform = g.platform
-              AND d.rate_group = g.rate_group
-              AND d.next_due_at <= _now
-            ORDER BY d.next_due_at
-            LIMIT g.room + 16
-        ) AS due
-    ), locked AS MATERIALIZED (
-        SELECT c.channel_id
-        FROM channels c
-        WHERE c.workspace_id = p_workspace_id
-          AND c.channel_id IN (SELECT channel_id FROM candidates)
-        ORDER BY c.channel_id
-        FOR NO KEY UPDATE SKIP LOCKED
-    )
-    SELECT array_agg(d.channel_id)
-    INTO _channels
-    FROM (
-        SELECT d.channel_id
-        FROM channel_due d
-        WHERE d.workspace_id = p_workspace_id
-          AND d.channel_id IN (SELECT channel_id FROM locked)
-        ORDER BY d.channel_id
-        FOR UPDATE SKIP LOCKED
-    ) AS d;
-
+    _channels := ready_channels(p_workspace_id, p_limit, p_tolerance, _now);
     IF _channels IS NOT NULL THEN
         PERFORM wake_sleepers(p_workspace_id, _channels, _now);
-
-        -- Full channels wait for the commit that frees a place; unless one is being committed right now.
-        SELECT array_agg(full_channels.channel_id)
-        INTO _blocked
-        FROM (
-            SELECT ended.channel_id
-            FROM channel_counters ended
-            JOIN channel_counters started
-              ON started.workspace_id = ended.workspace_id
-             AND started.channel_id = ended.channel_id
-             AND started.side = 'started'
-            JOIN channels c
-              ON c.workspace_id = ended.workspace_id
-             AND c.channel_id = ended.channel_id
-            WHERE ended.workspace_id = p_workspace_id
-              AND ended.channel_id = ANY (_channels)
-              AND ended.side = 'ended'
-              AND started.total - ended.total >= c.max_parallel
-            ORDER BY ended.channel_id
-            FOR UPDATE OF ended SKIP LOCKED
-        ) AS full_channels;
-
-        _per_channel := greatest(1, ceil(p_limit::numeric / cardinality(_channels)));
-
-        -- Choose jointly under both gates, then advance the gates by what was chosen.
-        WITH groups AS MATERIALIZED (
-            SELECT *
-            FROM jsonb_to_recordset(_groups)
-                AS g (platform text, rate_group text, base timestamptz, step interval, room bigint)
-        ), open_channels AS MATERIALIZED (
-            SELECT c.channel_id, c.platform, c.rate_group, d.next_due_at, gate.base, gate.step,
-                   least(gate.room, _per_channel) AS room,
-                   least(c.max_parallel - (started.total - ended.total), _per_channel) AS places
-            FROM channels c
-            JOIN channel_due d
-              ON d.workspace_id = c.workspace_id
-             AND d.channel_id = c.channel_id
-            JOIN channel_counters started
-              ON started.workspace_id = c.workspace_id
-             AND started.channel_id = c.channel_id
-             AND started.side = 'started'
-            JOIN channel_counters ended
-              ON ended.workspace_id = c.workspace_id
-             AND ended.channel_id = c.channel_id
-             AND ended.side = 'ended'
-            CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, _now, p_tolerance) AS gate
-            WHERE c.workspace_id = p_workspace_id
-              AND c.channel_id = ANY (_channels)
-              AND channel_opens_at(c, _now) <= _now
-              AND gate.room > 0
-        ), waiting AS MATERIALIZED (
-            SELECT o.channel_id, o.platform, o.rate_group, o.next_due_at, o.base, o.step, o.room,
-                   q.delivery_id, q.calls, q.nth,
-                   sum(q.calls) OVER (PARTITION BY o.channel_id ORDER BY q.nth) - q.calls AS calls_before
-            FROM open_channels o
-            CROSS JOIN LATERAL (
-                SELECT w.delivery_id, w.calls, row_number() OVER (ORDER BY w.sort_at, w.delivery_id) AS nth
-                FROM (
-                    SELECT q.delivery_id, q.calls, q.sort_at
-                    FROM delivery_queue q
-                    WHERE q.workspace_id = p_workspace_id
-                      AND q.channel_id = o.channel_id
-                      AND NOT q.asleep
-                      AND q.claim_token IS NULL
-                    ORDER BY q.sort_at, q.delivery_id
-                    LIMIT greatest(o.places, 0)
-                ) AS w
-            ) AS q
-        ), chosen AS MATERIALIZED (
-            SELECT w.*,
-                   g.base AS group_base, g.step AS group_step, g.room AS group_room,
-                   sum(w.calls) OVER turns - w.calls AS group_calls_before,
-                   row_number() OVER (ORDER BY w.nth, w.next_due_at, w.channel_id) AS turn
-            FROM waiting w
-            JOIN groups g
-              ON g.platform = w.platform
-             AND g.rate_group = w.rate_group
-            WHERE w.calls_before < w.room
-            WINDOW turns AS (PARTITION BY w.platform, w.rate_group ORDER BY w.nth, w.next_due_at, w.channel_id)
-        ), slotted AS MATERIALIZED (
-            SELECT c.*,
-                   greatest(c.base + c.calls_before * c.step,
-                            c.group_base + c.group_calls_before * c.group_step) AS slot_at
-            FROM chosen c
-            WHERE c.group_calls_before < c.group_room
-              AND c.turn <= p_limit
-        ), channel_gates AS (
-            UPDATE channels c
-            SET next_allowed_at = s.gate
-            FROM (
-                SELECT channel_id, max(slot_at + calls * step) AS gate
-                FROM slotted
-                WHERE step > interval '0'
-                GROUP BY channel_id
-            ) AS s
-            WHERE c.workspace_id = p_workspace_id
-              AND c.channel_id = s.channel_id
-        ), group_gates AS (
-            UPDATE platform_limits g
-            SET next_allowed_at = s.gate,
-                updated_at = _now
-            FROM (
-                SELECT platform, rate_group, group_base + sum(calls) * group_step AS gate
-                FROM slotted
-                WHERE group_step > interval '0'
-                GROUP BY platform, rate_group, group_base, group_step
-            ) AS s
-            WHERE g.workspace_id = p_workspace_id
-              AND g.platform = s.platform
-              AND g.rate_group = s.rate_group
-        )
-        SELECT array_agg(s.delivery_id ORDER BY s.turn), array_agg(s.slot_at ORDER BY s.turn),
-               array_agg(DISTINCT s.channel_id)
-        INTO _taken, _slots, _served
-        FROM slotted s;
-
-        -- A row that somebody holds or has moved on is left out; its slot is lost, never its turn.
-        WITH held AS MATERIALIZED (
-            SELECT d.delivery_id
-            FROM deliveries d
-            WHERE d.workspace_id = p_workspace_id
-              AND d.delivery_id = ANY (_taken)
-              AND d.status IN ('queued', 'retry')
-            ORDER BY d.delivery_id
-            FOR UPDATE SKIP LOCKED
-        )
-        UPDATE deliveries d
-        SET status = 'sending',
-            attempt = d.attempt + 1,
-            claimed_at = _now,
-            claim_token = _token,
-            sending_started_at = _now,
-            sending_lease_until = _now + p_lease,
-            slot_at = t.slot_at,
-            event_count = d.event_count + 1,
-            updated_at = _now
-        FROM unnest(_taken, _slots) AS t (delivery_id, slot_at)
-        JOIN held USING (delivery_id)
-        WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = t.delivery_id;
-
-        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
-        SELECT d.workspace_id, d.delivery_id, d.message_id, d.channel_id, 'send_attempt', d.attempt,
-               jsonb_build_object('trace_id', d.trace_id, 'run_id', p_run_id,
-                                  'idempotency_key', d.delivery_id, 'slot_at', d.slot_at)
-        FROM unnest(_taken) WITH ORDINALITY AS t (delivery_id, turn)
-        JOIN deliveries d
-          ON d.workspace_id = p_workspace_id
-         AND d.delivery_id = t.delivery_id
-         AND d.claim_token = _token
-        ORDER BY t.turn;
-
-        -- Channels with nothing left: try to close them. One that cannot be locked is being fed right now.
-        SELECT array_agg(c.channel_id)
-        INTO _exhausted
-        FROM unnest(_channels) AS c (channel_id)
-        WHERE NOT EXISTS (
-            SELECT 1
-            FROM delivery_queue q
-            WHERE q.workspace_id = p_workspace_id
-              AND q.channel_id = c.channel_id
-              AND NOT q.asleep
-              AND q.claim_token IS NULL
-        );
-        SELECT array_agg(c.channel_id)
-        INTO _closable
-        FROM (
-            SELECT c.channel_id
-            FROM channels c
-            WHERE c.workspace_id = p_workspace_id
-              AND c.channel_id = ANY (_exhausted)
-            ORDER BY c.channel_id
-            FOR UPDATE SKIP LOCKED
-        ) AS c;
-
-        PERFORM settle_channels(p_workspace_id, _channels, _served, _blocked, _closable, _now);
+        SELECT c.taken, c.slots, c.channels, c.counts, c.more
+        INTO _taken, _slots, _channels, _counts, _more
+        FROM choose_deliveries(p_workspace_id, _channels, p_limit, p_tolerance, _now) AS c;
+        PERFORM settle_channels(p_workspace_id, _channels, _counts, _more, _now);
     END IF;
 
     _next := next_due_at(p_workspace_id);
@@ -312,27 +94,66 @@ BEGIN
     ON CONFLICT (workspace_id) DO UPDATE
     SET next_due_at = excluded.next_due_at,
         last_claimed_at = excluded.last_claimed_at;
+    IF _taken = '{}' THEN
+        RETURN;
+    END IF;
 
     RETURN QUERY
-    SELECT d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.attempt, d.claim_token,
-           d.sending_lease_until, d.slot_at,
-           greatest(rate_step(c.rate_rps), rate_step(g.rate_rps)),
-           c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group, c.settings, d.render_meta,
-           d.trace_id, d.traceparent, d.created_at, _next
-    FROM unnest(_taken) WITH ORDINALITY AS t (delivery_id, turn)
-    JOIN deliveries d
-      ON d.workspace_id = p_workspace_id
-     AND d.delivery_id = t.delivery_id
-     AND d.claim_token = _token
+    WITH held AS MATERIALIZED (
+        SELECT d.delivery_id, t.slot_at, t.turn
+        FROM unnest(_taken, _slots) WITH ORDINALITY AS t (delivery_id, slot_at, turn)
+        JOIN deliveries d
+          ON d.workspace_id = p_workspace_id
+         AND d.delivery_id = t.delivery_id
+        WHERE d.status IN ('queued', 'retry')
+        ORDER BY d.delivery_id
+        FOR UPDATE OF d SKIP LOCKED
+    ), took AS (
+        UPDATE deliveries d
+        SET status = 'sending',
+            attempt = d.attempt + 1,
+            claimed_at = _now,
+            claim_token = _token,
+            sending_started_at = _now,
+            sending_lease_until = _now + p_lease,
+            slot_at = h.slot_at,
+            hold_reason = NULL,
+            event_count = d.event_count + 1,
+            updated_at = _now
+        FROM held h
+        WHERE d.workspace_id = p_workspace_id
+          AND d.delivery_id = h.delivery_id
+        RETURNING d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.attempt, d.sending_lease_until,
+                  d.slot_at, d.render_meta, d.trace_id, d.traceparent, d.created_at, h.turn
+    ), told AS (
+        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
+        SELECT p_workspace_id, t.delivery_id, t.message_id, t.channel_id, 'send_attempt', t.attempt,
+               jsonb_build_object('trace_id', t.trace_id, 'run_id', p_run_id,
+                                  'idempotency_key', t.delivery_id, 'slot_at', t.slot_at)
+        FROM took t
+        ORDER BY t.turn
+    )
+    SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, t.sending_lease_until,
+           t.slot_at, greatest(rate_step(c.rate_rps), rate_step(g.rate_rps)),
+           c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group, c.settings, t.render_meta,
+           t.trace_id, t.traceparent, t.created_at, _next
+    FROM took t
     JOIN channels c
-      ON c.workspace_id = d.workspace_id
-     AND c.channel_id = d.channel_id
+      ON c.workspace_id = p_workspace_id
+     AND c.channel_id = t.channel_id
     JOIN platform_limits g
-      ON g.workspace_id = c.workspace_id
+      ON g.workspace_id = p_workspace_id
      AND g.platform = c.platform
      AND g.rate_group = c.rate_group
     LEFT JOIN channel_auth a
-      ON a.workspace_id = c.workspace_id
-     AND a.channel_id = c.channel_id
+      ON a.workspace_id = p_workspace_id
+     AND a.channel_id = t.channel_id
     ORDER BY t.turn;
+
+    GET DIAGNOSTICS _got = ROW_COUNT;
+    IF _got < cardinality(_taken) THEN
+        -- Somebody holds a delivery that was chosen, or has moved it on: its slot is lost, its turn is not.
+        PERFORM make_channels_due(p_workspace_id, _channels,
+                                  array_fill(_now + interval '5 milliseconds', ARRAY[cardinality(_channels)]));
+    END IF;
 END $$;

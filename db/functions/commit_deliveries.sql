@@ -6,13 +6,14 @@
 --              sent      provider_message_id, parts, meta
 --              failed    category, scope, code, message, retry_after_ms, ambiguous, payload_ref, snippet
 --              released  given back unsent: due again at once, no error
--- stale        the token is not the current one: the lease ran out and the claim passed on. Nothing is changed
---              but a stale_commit event; the caller drops its result.
+-- stale        the token is not the current one: the lease ran out and the claim passed on, or an earlier outcome
+--              of this batch has used it. Nothing is changed but a stale_commit event; the caller drops its result.
 -- Changes      sending -> sent | retry | failed_permanent | dead
 -- Appends      sent | retry_scheduled | failed_permanent | dead_letter | held, channel_paused, channel_disabled
 -- Penalties    PERMANENT channel: streak + 1, pause, disable at the streak; sent: streak back to 0 (written only
---              when it was not 0). A wait asked for by the provider moves the gate of the group (scope platform)
---              or of the channel (scope channel), for PERMANENT platform also without one (60 s).
+--              when it was not 0), and before what failed in the same batch is counted. A wait asked for by the
+--              provider moves the gate of the group (scope platform) or of the channel (scope channel), for
+--              PERMANENT platform also without one (60 s).
 -- Locks        platform_limits, channels, deliveries: in that order, each by key, everywhere
 -- Raises       AP001 if an outcome is not one we know.
 CREATE OR REPLACE FUNCTION commit_deliveries(
@@ -25,39 +26,54 @@ CREATE OR REPLACE FUNCTION commit_deliveries(
 RETURNS TABLE (delivery_id uuid, verdict text, status delivery_status, next_retry_at timestamptz)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
     _now timestamptz;
     _unknown text;
+    _some_failed boolean;
 BEGIN
-    SELECT o ->> 'result'
-    INTO _unknown
-    FROM jsonb_array_elements(p_outcomes) AS o
-    WHERE coalesce(o ->> 'result', '') NOT IN ('sent', 'failed', 'released')
-       OR (o ->> 'result' = 'failed' AND (coalesce(o ->> 'category', '') NOT IN ('TRANSIENT', 'PERMANENT')
-                                          OR coalesce(o ->> 'scope', '') NOT IN ('delivery', 'channel', 'platform')))
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'unknown outcome %', coalesce(_unknown, 'null')
+    SELECT min(coalesce(o ->> 'result', 'null')) FILTER (
+               WHERE coalesce(o ->> 'result', '') NOT IN ('sent', 'failed', 'released')
+                  OR (o ->> 'result' = 'failed'
+                      AND (coalesce(o ->> 'category', '') NOT IN ('TRANSIENT', 'PERMANENT')
+                           OR coalesce(o ->> 'scope', '') NOT IN ('delivery', 'channel', 'platform')))),
+           bool_or(o ->> 'result' = 'failed')
+    INTO _unknown, _some_failed
+    FROM jsonb_array_elements(p_outcomes) AS o;
+    IF _unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'unknown outcome %', _unknown
             USING ERRCODE = 'AP001', HINT = 'result is sent, failed or released; a failure has a category and a scope';
     END IF;
 
-    PERFORM lock_gates(p_workspace_id, p_outcomes);
+    IF _some_failed OR EXISTS (
+        SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0
+    ) THEN
+        PERFORM lock_gates(p_workspace_id, p_outcomes);
+    END IF;
     _now := clock_timestamp();
 
     RETURN QUERY
     WITH outcomes AS MATERIALIZED (
-        SELECT *
-        FROM jsonb_to_recordset(p_outcomes) AS o (
-            delivery_id uuid, claim_token uuid, result text, provider_message_id text, parts jsonb, meta jsonb,
-            category text, scope text, code text, message text, snippet text, retry_after_ms bigint,
-            ambiguous boolean, payload_ref text
-        )
+        SELECT g.place, g.o, (g.o ->> 'delivery_id')::uuid AS delivery_id, (g.o ->> 'claim_token')::uuid AS claim_token,
+               row_number() OVER (PARTITION BY g.o -> 'delivery_id', g.o -> 'claim_token' ORDER BY g.place) AS told
+        FROM jsonb_array_elements(p_outcomes) WITH ORDINALITY AS g (o, place)
     ), held AS MATERIALIZED (
-        SELECT d.workspace_id, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.max_attempts, d.policy,
-               d.trace_id, c.on_ambiguous, c.error_streak, c.enabled AS channel_enabled, c.platform,
-               c.rate_group
+        SELECT o.place, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.max_attempts, d.policy, d.trace_id,
+               c.on_ambiguous, c.error_streak, c.enabled AS channel_enabled, c.platform, c.rate_group,
+               o.o ->> 'result' AS result,
+               o.o ->> 'provider_message_id' AS provider_message_id,
+               nullif(o.o -> 'parts', 'null') AS parts,
+               nullif(o.o -> 'meta', 'null') AS meta,
+               o.o ->> 'payload_ref' AS payload_ref,
+               o.o ->> 'category' AS category,
+               o.o ->> 'scope' AS scope,
+               o.o ->> 'code' AS code,
+               o.o ->> 'message' AS message,
+               o.o ->> 'snippet' AS snippet,
+               (o.o ->> 'retry_after_ms')::bigint AS retry_after_ms,
+               coalesce((o.o ->> 'ambiguous')::boolean, false) AS ambiguous
         FROM outcomes o
         JOIN deliveries d
           ON d.workspace_id = p_workspace_id
@@ -65,31 +81,29 @@ BEGIN
         JOIN channels c
           ON c.workspace_id = d.workspace_id
          AND c.channel_id = d.channel_id
-        WHERE d.status = 'sending'
+        WHERE o.told = 1
+          AND d.status = 'sending'
           AND d.claim_token = o.claim_token
         ORDER BY d.delivery_id
         FOR UPDATE OF d
     ), judged AS MATERIALIZED (
-        SELECT h.*, o.result, o.provider_message_id, o.parts, o.meta, o.payload_ref, o.category, o.scope, o.code,
-               o.retry_after_ms, coalesce(o.ambiguous, false) AS ambiguous,
+        SELECT h.*,
                CASE
-                   WHEN o.result = 'sent' THEN 'sent'
-                   WHEN o.result = 'released' THEN 'retry'
-                   WHEN o.category = 'PERMANENT' THEN 'failed_permanent'
-                   WHEN o.ambiguous AND h.on_ambiguous = 'hold' THEN 'retry'
+                   WHEN h.result = 'sent' THEN 'sent'
+                   WHEN h.result = 'released' THEN 'retry'
+                   WHEN h.category = 'PERMANENT' THEN 'failed_permanent'
+                   WHEN h.ambiguous AND h.on_ambiguous = 'hold' THEN 'retry'
                    WHEN h.attempt >= h.max_attempts THEN 'dead'
                    ELSE 'retry'
                END::delivery_status AS new_status,
-               o.result = 'failed' AND coalesce(o.ambiguous, false) AND h.on_ambiguous = 'hold'
-                   AND o.category = 'TRANSIENT' AS on_hold,
+               h.result = 'failed' AND h.ambiguous AND h.on_ambiguous = 'hold' AND h.category = 'TRANSIENT' AS on_hold,
                CASE
-                   WHEN o.result = 'failed' THEN jsonb_strip_nulls(jsonb_build_object(
-                       'category', o.category, 'scope', o.scope, 'code', o.code, 'message', left(o.message, 500),
-                       'snippet', left(o.snippet, 500), 'retry_after_ms', o.retry_after_ms,
-                       'ambiguous', nullif(coalesce(o.ambiguous, false), false)))
+                   WHEN h.result = 'failed' THEN jsonb_strip_nulls(jsonb_build_object(
+                       'category', h.category, 'scope', h.scope, 'code', h.code, 'message', left(h.message, 500),
+                       'snippet', left(h.snippet, 500), 'retry_after_ms', h.retry_after_ms,
+                       'ambiguous', nullif(h.ambiguous, false)))
                END AS error
         FROM held h
-        JOIN outcomes o USING (delivery_id)
     ), timed AS MATERIALIZED (
         SELECT j.*,
                CASE
@@ -138,10 +152,12 @@ BEGIN
                    'released', CASE WHEN t.result = 'released' THEN true END) || coalesce(t.meta, '{}'))
         FROM timed t
         ORDER BY t.delivery_id
+        RETURNING 1
     ), effects AS MATERIALIZED (
         SELECT t.channel_id, t.channel_enabled,
                count(*) FILTER (WHERE t.new_status = 'failed_permanent' AND t.scope = 'channel')::int AS failures,
                min(t.code) FILTER (WHERE t.new_status = 'failed_permanent' AND t.scope = 'channel') AS code,
+               bool_or(t.new_status = 'sent') AS arrived,
                max(t.retry_after_ms) FILTER (WHERE t.category = 'TRANSIENT' AND t.scope = 'channel') AS wait_ms
         FROM timed t
         GROUP BY t.channel_id, t.channel_enabled
@@ -149,12 +165,11 @@ BEGIN
             OR bool_or(t.new_status = 'sent' AND t.error_streak <> 0)
     ), channels_judged AS (
         UPDATE channels c
-        SET error_streak = CASE WHEN e.failures > 0 THEN c.error_streak + e.failures
-                                WHEN e.wait_ms IS NOT NULL THEN c.error_streak
-                                ELSE 0 END,
+        SET error_streak = CASE WHEN e.arrived THEN 0 ELSE c.error_streak END + e.failures,
             paused_until = CASE WHEN e.failures > 0 THEN greatest(c.paused_until, _now + p_pause)
                                 ELSE c.paused_until END,
-            enabled = c.enabled AND (e.failures = 0 OR c.error_streak + e.failures < p_disable_streak),
+            enabled = c.enabled AND (e.failures = 0 OR CASE WHEN e.arrived THEN 0 ELSE c.error_streak END + e.failures
+                                                       < p_disable_streak),
             next_allowed_at = greatest(c.next_allowed_at, _now + make_interval(secs => e.wait_ms / 1000.0)),
             updated_at = _now
         FROM effects e
@@ -174,6 +189,7 @@ BEGIN
             SELECT 2, 'channel_disabled' WHERE j.disabled
         ) AS a
         WHERE j.paused
+          AND EXISTS (SELECT 1 FROM told) -- the failure is told before what follows from it
         ORDER BY j.channel_id, a.n
     ), cooled_groups AS (
         UPDATE platform_limits g
@@ -189,22 +205,34 @@ BEGIN
         WHERE g.workspace_id = p_workspace_id
           AND g.platform = s.platform
           AND g.rate_group = s.rate_group
+    ), verdicts AS MATERIALIZED (
+        -- Grouped, not joined: a planner that takes each side for one row would compare each with each.
+        SELECT v.place, v.delivery_id, max(v.new_status) AS new_status, max(v.retry_at) AS retry_at
+        FROM (
+            SELECT o.place, o.delivery_id, NULL::delivery_status AS new_status, NULL::timestamptz AS retry_at
+            FROM outcomes o
+            UNION ALL
+            SELECT t.place, t.delivery_id, t.new_status, t.retry_at
+            FROM timed t
+        ) AS v
+        GROUP BY v.place, v.delivery_id
     ), told_of_stale AS (
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, result, error, meta)
-        SELECT p_workspace_id, o.delivery_id, d.message_id, d.channel_id, 'stale_commit', coalesce(d.attempt, 0),
-               'error', jsonb_build_object('code', 'stale_commit', 'message', o.result),
+        SELECT p_workspace_id, v.delivery_id, d.message_id, d.channel_id, 'stale_commit', coalesce(d.attempt, 0),
+               'error', jsonb_build_object('code', 'stale_commit', 'message', o.o ->> 'result'),
                jsonb_strip_nulls(jsonb_build_object('trace_id', d.trace_id, 'status', d.status,
-                                                    'provider_message_id', o.provider_message_id))
-        FROM outcomes o
+                                                    'provider_message_id', o.o ->> 'provider_message_id'))
+        FROM verdicts v
+        JOIN outcomes o ON o.place = v.place
         LEFT JOIN deliveries d
           ON d.workspace_id = p_workspace_id
-         AND d.delivery_id = o.delivery_id
-        WHERE NOT EXISTS (SELECT 1 FROM held h WHERE h.delivery_id = o.delivery_id)
+         AND d.delivery_id = v.delivery_id
+        WHERE v.new_status IS NULL
     )
-    SELECT o.delivery_id,
-           CASE WHEN t.delivery_id IS NULL THEN 'stale' ELSE 'committed' END,
-           t.new_status,
-           t.retry_at
-    FROM outcomes o
-    LEFT JOIN timed t ON t.delivery_id = o.delivery_id;
+    SELECT v.delivery_id,
+           CASE WHEN v.new_status IS NULL THEN 'stale' ELSE 'committed' END,
+           v.new_status,
+           v.retry_at
+    FROM verdicts v
+    ORDER BY v.place;
 END $$;

@@ -4,34 +4,25 @@
 -- A claim declares a channel full only while it holds the channel's 'ended' row, so between the two statements
 -- here no claim can slip in with an old count.
 --
--- Locks     channel_counters, then channel_due: each by workspace_id and channel_id
+-- Locks     channel_counters, then channel_due: each by workspace_id and channel_id, which is the order given
 CREATE OR REPLACE FUNCTION count_flight(p_side text, p_workspace_ids uuid[], p_channel_ids uuid[], p_counts bigint[])
 RETURNS void
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
     IF 0 = ALL (p_counts) THEN
         RETURN;
     END IF;
 
-    WITH held AS MATERIALIZED (
-        SELECT c.workspace_id, c.channel_id, n.moved
-        FROM unnest(p_workspace_ids, p_channel_ids, p_counts) AS n (workspace_id, channel_id, moved)
-        JOIN channel_counters c
-          ON c.workspace_id = n.workspace_id
-         AND c.channel_id = n.channel_id
-         AND c.side = p_side
-        WHERE n.moved > 0
-        ORDER BY c.workspace_id, c.channel_id
-        FOR UPDATE OF c
-    )
-    UPDATE channel_counters c
-    SET total = c.total + h.moved
-    FROM held h
-    WHERE c.workspace_id = h.workspace_id
-      AND c.channel_id = h.channel_id
-      AND c.side = p_side;
+    -- Row by row in the order given: an upsert locks as it goes, and writes each row once.
+    INSERT INTO channel_counters AS c (workspace_id, channel_id, side, total)
+    SELECT n.workspace_id, n.channel_id, p_side, n.moved
+    FROM unnest(p_workspace_ids, p_channel_ids, p_counts) AS n (workspace_id, channel_id, moved)
+    WHERE n.moved > 0
+    ON CONFLICT (workspace_id, channel_id, side) DO UPDATE
+    SET total = c.total + excluded.total;
 
     IF p_side = 'ended' THEN
         WITH freed AS MATERIALIZED (

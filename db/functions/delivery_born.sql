@@ -3,7 +3,8 @@
 -- Refuses a birth in any status but queued, failed_permanent and deduped, and puts what is live into the queue.
 --
 -- Appends   delivery_queue, one row per queued delivery
--- Changes   channel_due, earlier only
+-- Changes   channel_due, earlier only; inside a batch not yet: enqueue_messages_and_deliveries_batch does it at its
+--           end for all, in one order
 -- Locks     channel_due by key; the foreign key already holds each channel FOR KEY SHARE, which is what keeps
 --           a concurrent claim from declaring the channel empty (see claim_deliveries)
 -- Raises    AP002 on an illegal first status.
@@ -11,6 +12,7 @@ CREATE OR REPLACE FUNCTION delivery_born()
 RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _illegal delivery_status;
@@ -38,6 +40,9 @@ BEGIN
      AND r.rendering_id = n.rendering_id
     WHERE n.status = 'queued';
 
+    IF current_setting('autopost.in_batch', true) = 'on' THEN
+        RETURN NULL;
+    END IF;
     PERFORM make_channels_due(n.workspace_id, array_agg(n.channel_id), array_agg(n.due))
     FROM (
         SELECT b.workspace_id, b.channel_id,

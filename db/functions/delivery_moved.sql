@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION delivery_moved()
 RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _seen record;
@@ -93,7 +94,9 @@ BEGIN
         INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at, calls)
         SELECT n.workspace_id, n.delivery_id, n.channel_id, due > _now,
                CASE WHEN due > _now THEN due ELSE n.created_at END,
-               coalesce(r.calls, 1)
+               -- The calls that are left: what was acknowledged is not sent again.
+               greatest(coalesce(r.calls, 1)
+                        - coalesce(jsonb_array_length(n.render_meta #> '{series_progress,sent_items}'), 0), 1)
         FROM new_rows n
         CROSS JOIN LATERAL due_of(n.status, n.not_before, n.scheduled_for, n.next_retry_at) AS due
         LEFT JOIN renderings r
@@ -104,6 +107,7 @@ BEGIN
         ON CONFLICT (workspace_id, delivery_id) DO UPDATE
         SET asleep = excluded.asleep,
             sort_at = excluded.sort_at,
+            calls = excluded.calls,
             claim_token = NULL,
             lease_until = NULL;
     END IF;

@@ -10,6 +10,7 @@
 --                              "template_version", "problems"}]}
 -- Returns      {"message_id", "new", "enqueued", "deduped", "validation_failed"}, or {"missing_profiles": […]}
 --              with nothing written when a routed channel's profile has no rendering
+-- Raises       AP008 when a channel's profile changed while the content was waited for; compile again
 -- Appends      enqueue | validation_failed per delivery, dedup_suppressed per channel passed over,
 --              message_tag_mismatch
 -- Locks        messages (the row is the mutex of its content), then deliveries and their trigger's tables
@@ -78,9 +79,10 @@ BEGIN
          AND r.message_id = _message.message_id
          AND r.plan_hash = g.plan_hash
     ), routed AS MATERIALIZED (
-        SELECT r.channel_id, g.plan_hash, g.rendering_id, g.template_version, g.problems, twin.delivery_id AS twin_id
+        SELECT r.channel_id, g.profile_hash IS NULL AS unknown, g.plan_hash, g.rendering_id, g.template_version,
+               g.problems, twin.delivery_id AS twin_id
         FROM routed_channels(p_workspace_id, p_post) AS r
-        JOIN given g USING (profile_hash)
+        LEFT JOIN given g USING (profile_hash)
         LEFT JOIN LATERAL (
             SELECT d.delivery_id
             FROM deliveries d
@@ -141,10 +143,14 @@ BEGIN
         'message_id', _message.message_id,
         'new', _message.is_new,
         'routed', (SELECT count(*) FROM routed),
+        'unknown', (SELECT count(*) FROM routed WHERE unknown),
         'enqueued', count(*) FILTER (WHERE b.status = 'queued'),
         'validation_failed', count(*) FILTER (WHERE b.status = 'failed_permanent'),
         'deduped', (SELECT count(*) FROM routed WHERE twin_id IS NOT NULL))
     INTO _answer
     FROM born b;
-    RETURN _answer;
+    IF (_answer ->> 'unknown')::int > 0 THEN
+        RAISE EXCEPTION 'profiles changed' USING ERRCODE = 'AP008';
+    END IF;
+    RETURN _answer - 'unknown';
 END $$;

@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION lock_gates(p_workspace_id uuid, p_outcomes jsonb)
 RETURNS void
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _groups text[];

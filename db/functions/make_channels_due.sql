@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION make_channels_due(p_workspace_id uuid, p_channel_ids 
 RETURNS int
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _moved int;

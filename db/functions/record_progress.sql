@@ -1,6 +1,7 @@
 -- record_progress(workspace_id, delivery_id, claim_token, part, provider_ids) -> was it ours to record?
 --
--- A part of a plan was acknowledged. A retry starts after the last recorded part.
+-- A part of a plan was acknowledged. A retry starts after the last recorded part. Telling a part again, after an
+-- answer that was lost, changes nothing and is still ours.
 -- series_progress is {"sent_items": [0, 1], "provider_message_ids": [["17"], ["18"]]}.
 CREATE OR REPLACE FUNCTION record_progress(
     p_workspace_id uuid,
@@ -25,5 +26,12 @@ BEGIN
       AND d.status = 'sending'
       AND d.claim_token = p_claim_token
       AND NOT coalesce(d.render_meta #> '{series_progress,sent_items}', '[]') @> to_jsonb(p_part);
-    RETURN FOUND;
+    RETURN FOUND OR EXISTS (
+        SELECT 1
+        FROM deliveries d
+        WHERE d.workspace_id = p_workspace_id
+          AND d.delivery_id = p_delivery_id
+          AND d.status = 'sending'
+          AND d.claim_token = p_claim_token
+    );
 END $$;

@@ -1,4 +1,6 @@
 -- renew_leases(workspace_id, delivery_ids, claim_tokens, lease) -> the deliveries whose lease was ours to renew
+--
+-- Locks     deliveries by key, as commit_deliveries does
 CREATE OR REPLACE FUNCTION renew_leases(
     p_workspace_id uuid,
     p_delivery_ids uuid[],
@@ -9,13 +11,22 @@ RETURNS SETOF uuid
 LANGUAGE sql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
+    WITH held AS MATERIALIZED (
+        SELECT d.delivery_id
+        FROM unnest(p_delivery_ids, p_claim_tokens) AS w (delivery_id, claim_token)
+        JOIN deliveries d
+          ON d.workspace_id = p_workspace_id
+         AND d.delivery_id = w.delivery_id
+         AND d.claim_token = w.claim_token
+         AND d.status = 'sending'
+        ORDER BY d.delivery_id
+        FOR UPDATE OF d
+    )
     UPDATE deliveries d
     SET sending_lease_until = clock_timestamp() + p_lease,
         updated_at = clock_timestamp()
-    FROM unnest(p_delivery_ids, p_claim_tokens) AS w (delivery_id, claim_token)
+    FROM held h
     WHERE d.workspace_id = p_workspace_id
-      AND d.delivery_id = w.delivery_id
-      AND d.claim_token = w.claim_token
-      AND d.status = 'sending'
+      AND d.delivery_id = h.delivery_id
     RETURNING d.delivery_id
 $$;

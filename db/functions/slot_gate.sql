@@ -3,17 +3,13 @@
 -- base   when the first free slot is; at most `tolerance` in the past, so idling earns no burst
 -- step   the distance between two slots; 0 without a rate
 -- room   how many slots may start by now; 0 while the gate (or a cooldown) is in the future
-CREATE OR REPLACE FUNCTION slot_gate(
-    p_next_allowed_at timestamptz,
-    p_rate_rps numeric,
-    p_now timestamptz,
-    p_tolerance interval,
-    OUT base timestamptz,
-    OUT step interval,
-    OUT room bigint
-)
+--
+-- One row, as a table and STABLE, so that the planner writes it into the query that asks.
+
+CREATE OR REPLACE FUNCTION slot_gate(p_next_allowed_at timestamptz, p_rate_rps numeric, p_now timestamptz, p_tolerance interval)
+RETURNS TABLE (base timestamptz, step interval, room bigint)
 LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
+STABLE PARALLEL SAFE
 AS $$
     SELECT b.base, b.step,
            CASE

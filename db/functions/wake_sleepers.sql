@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION wake_sleepers(p_workspace_id uuid, p_channel_ids uuid
 RETURNS int
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _woken int;

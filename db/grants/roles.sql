@@ -5,7 +5,8 @@ DO $$
 DECLARE
     _role text;
 BEGIN
-    FOREACH _role IN ARRAY '{autopost_ingest,autopost_dispatcher,autopost_monitor,autopost_bot,autopost_reader}'::text[]
+    FOREACH _role IN ARRAY '{autopost_ingest,autopost_dispatcher,autopost_monitor,autopost_bot,autopost_operator,
+                             autopost_reader}'::text[]
     LOOP
         BEGIN
             EXECUTE format('CREATE ROLE %I NOLOGIN', _role);
@@ -25,7 +26,7 @@ REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 
 GRANT USAGE ON SCHEMA public
-    TO autopost_ingest, autopost_dispatcher, autopost_monitor, autopost_bot, autopost_reader;
+    TO autopost_ingest, autopost_dispatcher, autopost_monitor, autopost_bot, autopost_operator, autopost_reader;
 
 GRANT EXECUTE ON FUNCTION
     resolve_endpoint(text, text),
@@ -50,8 +51,28 @@ GRANT EXECUTE ON FUNCTION
     ensure_event_partitions(interval),
     queue_depth(),
     recover_claimed_leases(uuid, timestamptz, interval, int),
-    recover_sending_leases(uuid, timestamptz, int, double precision)
+    recover_sending_leases(uuid, timestamptz, int, double precision),
+    recount(uuid),
+    snapshot(uuid, interval, int, boolean)
     TO autopost_monitor;
+
+-- People with a reason. What they do is told by the functions; quarantine is what they look at first.
+GRANT EXECUTE ON FUNCTION
+    disable_channels(uuid, uuid, text, text, text),
+    enable_channels(uuid, uuid, text, text, text),
+    pause_channels(uuid, uuid, text, text, text, interval),
+    recount(uuid),
+    release_stale(uuid, text, text, boolean, interval),
+    requeue(uuid, uuid[], text, text, int, boolean, boolean),
+    requeue_matching(uuid, text, text, delivery_status, text, uuid, timestamptz, timestamptz, int, boolean, boolean,
+                     int),
+    resolve_ambiguous(uuid, uuid, text, text, text, text),
+    resume_channels(uuid, uuid, text, text, text),
+    rotate_auth(uuid, uuid, text, text, text, text, boolean),
+    skip(uuid, uuid[], text, text),
+    snapshot(uuid, interval, int, boolean)
+    TO autopost_operator;
+GRANT SELECT ON quarantine TO autopost_operator;
 
 GRANT EXECUTE ON FUNCTION
     bot_backlog(),

@@ -55,11 +55,21 @@ CREATE TABLE channels (
     CONSTRAINT route_filter_is_an_object CHECK (jsonb_typeof(route_filter) = 'object'),
     CONSTRAINT tags_are_lowercase CHECK (lower(tags::text) = tags::text),
     CONSTRAINT on_ambiguous_is_known CHECK (on_ambiguous IN ('resend', 'verify', 'hold')),
-    CONSTRAINT catch_up_is_known CHECK (catch_up ->> 'policy' IN ('all', 'newest', 'drop_older'))
+    -- {"policy": "all"} | {"policy": "newest", "keep": 10} | {"policy": "drop_older", "older_than": "2 hours"}
+    CONSTRAINT catch_up_is_known CHECK (CASE catch_up ->> 'policy'
+        WHEN 'all' THEN true
+        WHEN 'newest' THEN coalesce(jsonb_typeof(catch_up -> 'keep') = 'number'
+                                    AND catch_up ->> 'keep' ~ '^[0-9]{1,6}$', false)
+        WHEN 'drop_older' THEN coalesce(catch_up ->> 'older_than'
+                                        ~ '^[1-9][0-9]{0,5} (second|minute|hour|day|week)s?$', false)
+        ELSE false
+    END)
 ) WITH (fillfactor = 70);
 
 CREATE INDEX channels_by_enabled ON channels (workspace_id, enabled);
 CREATE INDEX channels_by_tag ON channels USING gin (tags);
+-- Nearly always empty: a commit asks it whether any channel's streak is to be reset.
+CREATE INDEX channels_in_trouble ON channels (workspace_id) WHERE error_streak > 0;
 
 CREATE TABLE platform_limits (
     workspace_id uuid NOT NULL REFERENCES workspaces,

@@ -102,6 +102,22 @@ CREATE TABLE workspace_due (
     last_claimed_at timestamptz NOT NULL DEFAULT '-infinity'
 ) WITH (fillfactor = 50);
 
+-- One row per delivery that was given up (dead, failed_permanent): what a human may have to look at, found without
+-- reading what was sent. Written by the triggers of note_given_up; skip() adds that somebody has looked.
+CREATE TABLE given_up (
+    workspace_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    channel_id uuid NOT NULL,
+    status delivery_status NOT NULL,
+    given_up_at timestamptz NOT NULL,
+    skipped_at timestamptz,
+    PRIMARY KEY (workspace_id, delivery_id),
+    CONSTRAINT given_up_is_dead_or_failed CHECK (status IN ('dead', 'failed_permanent')),
+    CONSTRAINT only_the_dead_are_skipped CHECK (skipped_at IS NULL OR status = 'dead')
+);
+
+CREATE INDEX given_up_by_time ON given_up (workspace_id, status, given_up_at);
+
 -- Who dispatches right now; for operators to read, no decision rests on it.
 CREATE TABLE dispatcher_state (
     replica text PRIMARY KEY,

@@ -40,7 +40,8 @@ CREATE TABLE ingress_gates (
     workspace_id uuid NOT NULL,
     endpoint_id uuid NOT NULL,
     full_until timestamptz NOT NULL DEFAULT '-infinity',
-    refused bigint NOT NULL DEFAULT 0,
+    -- What was refused and not told yet, by action.
+    refused jsonb NOT NULL DEFAULT '{}',
     reported_at timestamptz NOT NULL DEFAULT '-infinity',
     PRIMARY KEY (workspace_id, endpoint_id),
     FOREIGN KEY (workspace_id, endpoint_id) REFERENCES workspace_endpoints ON DELETE CASCADE

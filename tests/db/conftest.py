@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from db.builders import Tenant
 from db.consistency import consistent
+from db.operators import Operator
 from harness.databases import Database
 
 
@@ -14,3 +15,11 @@ async def tenant(database: Database) -> AsyncIterator[Tenant]:
     made = await Tenant.create(database.pool)
     yield made
     await consistent(database.pool, made.workspace, made.now)
+
+
+@pytest.fixture
+async def operator(tenant: Tenant) -> AsyncIterator[Operator]:
+    """Works by hand in the tenant's workspace; when the test is over, what was given up is known to be so."""
+    made = Operator(tenant)
+    yield made
+    assert await made.disagreements() == []

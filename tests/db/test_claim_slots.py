@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from db.builders import Tenant, sent
+from db.builders import Tenant, sent, transient
 
 START = datetime.now(UTC) + timedelta(minutes=1)
 TOLERANCE = timedelta(milliseconds=50)
@@ -116,6 +116,21 @@ async def test_a_slot_is_a_call_and_a_plan_of_three_takes_three(tenant):
     slots = {channel: sorted(found) for channel, found in per_channel(claims).items()}
     assert slots[first][1] - slots[first][0] >= timedelta(seconds=3) - TOLERANCE
     assert slots[second][0] - slots[first][0] >= timedelta(seconds=1) - TOLERANCE
+
+
+async def test_a_plan_that_is_half_sent_takes_only_the_slots_that_are_left(tenant):
+    channel = await tenant.channel(rate_rps=1)
+    [delivery] = await tenant.backlog(channel, 1, calls=3)
+    [claim] = await tenant.claim(now=START)
+    for part in (0, 1):
+        fence = (tenant.workspace, delivery, claim["claim_token"])
+        await tenant.db.execute("SELECT record_progress($1, $2, $3, $4, '{17}')", *fence, part)
+    await tenant.commit(transient(claim, retry_after_ms=0), jitter=0)
+
+    [again] = await tenant.claim(now=START + timedelta(seconds=10))
+
+    assert (await tenant.state(channel))["next_allowed_at"] - again["slot_at"] == timedelta(seconds=1)
+    tenant.now = START + timedelta(seconds=10)
 
 
 async def test_a_gate_that_gave_nothing_is_not_moved(tenant):

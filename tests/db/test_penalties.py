@@ -167,11 +167,14 @@ MIXED = {
     "three failures at once": (["fail", "fail", "fail"], 0, (3, False)),
     "a success breaks the streak, a failure starts another": (["sent", "fail"], 2, (1, True)),
     "in whatever order they were reported": (["fail", "sent"], 2, (1, True)),
+    "a failure of one delivery beside one of the channel": (["delivery", "fail"], 0, (1, True)),
+    "a success beside a failure of one delivery": (["sent", "delivery"], 2, (0, True)),
     "a success beside a wait": (["sent", "wait"], 2, (0, True)),
     "a success beside a transient failure": (["sent", "transient"], 1, (0, True)),
 }
 ENDINGS = {
     "sent": sent,
+    "delivery": permanent,
     "fail": lambda claim: permanent(claim, "channel"),
     "wait": lambda claim: transient(claim, "channel", retry_after_ms=1000),
     "transient": lambda claim: transient(claim, "channel"),

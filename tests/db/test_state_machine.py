@@ -188,11 +188,13 @@ async def test_deliveries_cannot_be_truncated(tenant, queued):
     assert refusal.value.sqlstate == "AP005"
 
 
-async def test_the_key_of_a_delivery_cannot_change(tenant, queued):
-    with pytest.raises(asyncpg.PostgresError) as refusal:
-        await tenant.set_delivery(queued, "delivery_id = gen_random_uuid()")
+async def test_neither_the_key_nor_the_channel_of_a_delivery_can_change(tenant, queued):
+    other = await tenant.channel()
 
-    assert refusal.value.sqlstate == "AP004"
+    for assignment in ("delivery_id = $3", "channel_id = $3"):
+        with pytest.raises(asyncpg.PostgresError) as refusal:
+            await tenant.set_delivery(queued, assignment, other)
+        assert refusal.value.sqlstate == "AP004", assignment
 
 
 async def test_one_statement_may_move_many_deliveries_in_many_ways(database, tenant):

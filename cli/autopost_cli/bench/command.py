@@ -1,0 +1,62 @@
+"""The command: start one Postgres, measure, judge, report."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from autopost_cli.bench.bars import TAGS, Tag
+from autopost_cli.bench.counts import FULL, QUICK, Counts
+
+if TYPE_CHECKING:
+    from autopost_cli.bench.report import Report
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--only", type=click.Choice(TAGS), help="Measure what these bars need and nothing else.")
+@click.option("--quick", is_flag=True, help="Smaller counts, the same ratios, some three minutes.")
+@click.option("--write", is_flag=True, help="Also write docs/benchmarks.md.")
+def bench(as_json: bool, only: Tag | None, quick: bool, write: bool) -> None:
+    """Measure the queue, the dispatcher and ingest against other queues and against the machine.
+
+    Starts a durable Postgres of its own under TMPDIR. Exits 0 only if every bar is met.
+    """
+    import msgspec  # here, not above: --help needs none of these
+    import uvloop
+    from autopost_cli.bench.arena import BenchError
+    from autopost_cli.bench.report import as_page, as_text
+    from autopost_cli.embedded.processes import BackendError
+
+    if write and not PAGE.parent.is_dir():
+        raise click.ClickException("--write needs a checkout: there is no docs folder beside this package")
+    try:
+        found = uvloop.run(run((only,) if only else TAGS, QUICK if quick else FULL))
+    except (BenchError, BackendError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(msgspec.json.encode(found) if as_json else as_text(found))
+    if write:
+        PAGE.write_text(as_page(found))
+    sys.exit(0 if found.met else 1)
+
+
+async def run(tags: tuple[Tag, ...], counts: Counts) -> "Report":
+    from autopost_cli.bench.arena import Arena, machine, versions
+    from autopost_cli.bench.figures import Figures
+    from autopost_cli.bench.report import report
+    from autopost_cli.bench.subjects import measure_all
+
+    started, about, figures = time.monotonic(), {"machine": machine()}, Figures()
+
+    def say(text: str) -> None:
+        click.echo(f"{time.monotonic() - started:7.1f} s  {text}", err=True)
+
+    async with Arena(counts, say) as arena:
+        await measure_all(arena, tags, figures)
+        about |= {"settings": await arena.settings(), "versions": versions()}
+    say("done")
+    return report(tags, figures, counts, about | {"seconds": round(time.monotonic() - started)})

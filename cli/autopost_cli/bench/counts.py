@@ -1,0 +1,56 @@
+"""How much is done of everything: enough to be sure, or enough for every day."""
+
+from datetime import timedelta
+
+from msgspec import Struct
+
+
+class Counts(Struct, frozen=True, kw_only=True):
+    repetitions: int = 3
+    channels: tuple[int, int, int] = (40, 1_000, 10_000)
+    """Few, many and very many; the first is what everything else is measured with."""
+    drained: int = 80_000
+    with_logs: bool = True
+    """Also drain with the dispatcher's own log level: raw, no bar."""
+    enqueued: int = 80_000
+    pgqueuer_jobs: int = 40_000
+    procrastinate_jobs: int = 4_000
+    anchor: timedelta = timedelta(seconds=10)
+    backlog: int = 10_000
+    long_backlog: int = 1_000_000
+    history: int = 5_000_000
+    blocked: int = 100_000
+    sampled: int = 5_000
+    """Deliveries over which a cost is averaged."""
+    snapshot_drained: int = 200_000
+    slot_repetitions: int = 3
+    slot_period: timedelta = timedelta(seconds=60)
+    called: int = 20_000
+    """Deliveries with a real HTTP call, and calls without a queue."""
+    replicas_drained: int = 60_000
+    latencies: int = 500
+    posted: int = 1_000
+    """Posts into all channels through HTTP."""
+    posted_to_one: int = 5_000
+
+
+FULL = Counts()
+QUICK = Counts(
+    drained=10_000,
+    with_logs=False,
+    enqueued=10_000,
+    pgqueuer_jobs=10_000,
+    procrastinate_jobs=1_000,
+    anchor=timedelta(seconds=1),
+    long_backlog=100_000,
+    history=200_000,
+    sampled=2_000,
+    snapshot_drained=20_000,
+    slot_repetitions=1,
+    slot_period=timedelta(seconds=10),
+    called=4_000,
+    replicas_drained=10_000,
+    latencies=100,
+    posted=150,
+    posted_to_one=1_000,
+)

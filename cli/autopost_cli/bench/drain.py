@@ -1,0 +1,95 @@
+"""Drain: claim → send nothing → commit, by the real dispatcher in this process, over few, many and very many channels."""
+
+import time
+from collections.abc import Mapping
+from typing import Literal
+
+from autopost_adapters.base import Adapter
+from autopost_contracts.ids import WorkspaceId
+from autopost_dispatcher.config import DispatcherConfig
+from autopost_runtime.identity import new_id
+from autopost_runtime.postgres import Database
+
+from autopost_cli.bench.arena import Arena, BenchError, connected, vacuum
+from autopost_cli.bench.figures import Figures
+from autopost_cli.bench.replica import WARM_UP, NoOp, replica
+from autopost_cli.bench.tenants import (
+    ALL_GATES_ON,
+    Tenant,
+    Writer,
+    enqueue,
+    make_tenant,
+    owned,
+    statement,
+)
+
+EVENTS_EACH = 3
+NAMES = ("few", "many", "very_many")
+
+
+async def measure(arena: Arena, figures: Figures) -> None:
+    for name, channels in zip(NAMES, arena.counts.channels, strict=True):
+        arena.say(f"drain over {channels:,} channels")
+        async with arena.tenant(channels) as tenant:
+            figures.record(f"drain.{name}", await drain(tenant, arena.counts.drained))
+    if arena.counts.with_logs:
+        arena.say("drain with a log line per delivery")
+        async with arena.tenant(arena.counts.channels[0]) as tenant:
+            figures.record("drain.few.logged", await drain(tenant, arena.counts.drained, log_level="info"))
+
+
+async def drain(
+    tenant: Tenant,
+    deliveries: int,
+    sending: Mapping[str, Adapter] | None = None,
+    log_level: Literal["info", "warning"] = "warning",
+) -> float:
+    """Deliveries per second from the first claim to the last commit, after which all must be as it should."""
+    deliveries = await fill(tenant, deliveries)
+    warm = await warm_up(tenant)
+    config = DispatcherConfig(database_url=tenant.url, log_level=log_level)
+    async with replica(config, sending or {NoOp.platform: NoOp()}) as running:
+        await running.warm(warm)
+        started = time.perf_counter()
+        running.start()
+        await running.reached(deliveries)
+        seconds = time.perf_counter() - started
+        await running.idle(tenant.workspace_id)
+    await check_drained(tenant, deliveries)
+    return deliveries / seconds
+
+
+async def fill(tenant: Tenant, deliveries: int) -> int:
+    """As ingest does it, post by post; how many there are then."""
+    async with owned(tenant) as database:
+        writer = await Writer.of(database, tenant)
+        for post in writer.write(-(-deliveries // tenant.channels)):
+            await enqueue(database, tenant, post)
+        count = await database.fetchval(
+            "SELECT count(*)::int FROM deliveries WHERE workspace_id = $1", tenant.workspace_id
+        )
+    await vacuum(tenant.url)
+    return int(count)
+
+
+async def warm_up(tenant: Tenant) -> WorkspaceId:
+    """A second workspace with a few deliveries, for whoever has to get ready."""
+    async with connected(tenant.url) as connection:
+        other = await make_tenant(connection, WorkspaceId(new_id()), 1, ALL_GATES_ON)
+    async with owned(tenant) as database:
+        await _enqueue_all(database, other)
+    return other.workspace_id
+
+
+async def _enqueue_all(database: Database, tenant: Tenant) -> None:
+    for post in (await Writer.of(database, tenant)).write(WARM_UP):
+        await enqueue(database, tenant, post)
+
+
+async def check_drained(tenant: Tenant, deliveries: int) -> None:
+    """Raises ``BenchError``: a fast drain that lost something is no drain."""
+    async with connected(tenant.url) as connection:
+        found = await connection.fetchrow(statement("drained"), tenant.workspace_id)
+    expected = (deliveries, 0, 0, EVENTS_EACH * deliveries, 0, True)
+    if found is None or tuple(found) != expected:
+        raise BenchError(f"after the drain of {deliveries}: {dict(found or {})}")

@@ -1,0 +1,132 @@
+"""Growth: what a delivery costs, claimed and committed, as backlog, history and blocked rows grow.
+
+Each situation is made once and kept; what a repetition takes out is put back before the next.
+"""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from autopost_contracts.ids import RunId
+from autopost_dispatcher.config import DispatcherConfig
+from autopost_dispatcher.gateway import Claim, Gateway
+from autopost_runtime.identity import new_id
+from autopost_runtime.postgres import Database, open_database
+
+from autopost_cli.bench.arena import Arena, BenchError, vacuum
+from autopost_cli.bench.figures import Figures
+from autopost_cli.bench.tenants import Tenant, add_backlog, add_history, owned
+
+ONE_CHANNEL = "^-1001000000001$"
+OTHERS = "^(?!-1001000000001$)"
+CHUNK = 50_000
+COPIES = 100
+"""Of each post in the blocked channel: it is the rows that matter, and posts take longer to make."""
+
+Grow = Callable[[Arena, Tenant, Database], Awaitable[None]]
+
+
+async def measure(arena: Arena, figures: Figures) -> None:
+    """All repetitions in one call: the situations take longer to make than to measure."""
+    async with contextlib.AsyncExitStack() as situations:
+        tenants = {}
+        for name, grow in SITUATIONS.items():
+            arena.say(f"making a situation: {name.replace('_', ' ')}")
+            tenants[name] = await situations.enter_async_context(_grown(arena, grow))
+        for repetition in range(arena.counts.repetitions):
+            arena.say(f"cost per delivery, {repetition + 1} of {arena.counts.repetitions}")
+            for name, tenant in tenants.items():
+                figures.record(f"cost.{name}", await cost(tenant, arena.counts.sampled) * 1e6, "microseconds")
+                await _put_back(tenant, arena.counts.sampled)
+
+
+async def cost(tenant: Tenant, deliveries: int) -> float:
+    """Seconds per delivery, in the batches that the dispatcher claims by default."""
+    config = DispatcherConfig(database_url=tenant.url)
+    async with open_database(config, "bench") as database:
+        gateway = Gateway(database)
+        await _claim_and_commit(gateway, tenant, config)
+        done, started = 0, time.perf_counter()
+        while done < deliveries:
+            done += await _claim_and_commit(gateway, tenant, config)
+        return (time.perf_counter() - started) / done
+
+
+async def _claim_and_commit(gateway: Gateway, tenant: Tenant, config: DispatcherConfig) -> int:
+    claimed = await gateway.claim_deliveries(
+        tenant.workspace_id, RunId(new_id()), config.dispatcher_limit_per_workspace, config.sending_lease
+    )
+    if not claimed.claims:
+        raise BenchError("nothing to claim in a backlog")
+    verdicts = await gateway.commit_deliveries(
+        tenant.workspace_id, [_sent(claim) for claim in claimed.claims], timedelta(hours=1), 3
+    )
+    if any(verdict.verdict != "committed" for verdict in verdicts):
+        raise BenchError(f"not committed: {verdicts[0]}")
+    return len(verdicts)
+
+
+def _sent(claim: Claim) -> dict[str, Any]:
+    return {
+        "delivery_id": claim.delivery_id,
+        "claim_token": claim.claim_token,
+        "result": "sent",
+        "provider_message_id": "1",
+        "parts": ("1",),
+    }
+
+
+@contextlib.asynccontextmanager
+async def _grown(arena: Arena, grow: Grow) -> AsyncIterator[Tenant]:
+    """One channel more than is used: it is where the blocked rows are, in the one situation that has some."""
+    async with arena.tenant(arena.counts.channels[0] + 1) as tenant:
+        async with owned(tenant) as database:
+            await database.execute(
+                "UPDATE channels SET paused_until = now() + interval '1 year' WHERE target_id ~ $1", ONE_CHANNEL
+            )
+            await grow(arena, tenant, database)
+        await vacuum(tenant.url)
+        yield tenant
+
+
+async def _put_back(tenant: Tenant, deliveries: int) -> None:
+    async with owned(tenant) as database:
+        await _add(database, tenant, deliveries)
+    await vacuum(tenant.url)
+
+
+async def _add(database: Database, tenant: Tenant, deliveries: int) -> None:
+    channels = tenant.channels - 1
+    for start in range(0, deliveries, CHUNK):
+        await add_backlog(database, tenant, -(-min(CHUNK, deliveries - start) // channels), OTHERS)
+
+
+async def _backlog(arena: Arena, tenant: Tenant, database: Database) -> None:
+    await _add(database, tenant, arena.counts.backlog)
+
+
+async def _long_backlog(arena: Arena, tenant: Tenant, database: Database) -> None:
+    await _add(database, tenant, arena.counts.long_backlog)
+
+
+async def _history(arena: Arena, tenant: Tenant, database: Database) -> None:
+    for start in range(0, arena.counts.history, CHUNK):
+        await add_history(database, tenant, -(-min(CHUNK, arena.counts.history - start) // tenant.channels))
+    await _add(database, tenant, arena.counts.backlog)
+
+
+async def _blocked(arena: Arena, tenant: Tenant, database: Database) -> None:
+    for start in range(0, arena.counts.blocked, CHUNK):
+        rows = min(CHUNK, arena.counts.blocked - start)
+        await add_backlog(database, tenant, -(-rows // COPIES), ONE_CHANNEL, copies=COPIES)
+    await _add(database, tenant, arena.counts.backlog)
+
+
+SITUATIONS: dict[str, Grow] = {
+    "backlog": _backlog,
+    "long_backlog": _long_backlog,
+    "history": _history,
+    "blocked": _blocked,
+}

@@ -1,0 +1,210 @@
+"""A dispatcher as it ships: the same parts with the same defaults, wired as in its ``__main__``, that counts.
+
+Run as a program it is a replica of its own: it says ``ready``, starts on ``go``, tells how many it has committed, and
+ends when its standard input does.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from autopost_adapters.base import Accepted, Adapter, Target
+from autopost_adapters.registry import adapters
+from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.outcomes import Failed
+from autopost_contracts.plan import Part
+from autopost_contracts.subjects import Topology
+from autopost_dispatcher.answers import Answers
+from autopost_dispatcher.claim import Claimer
+from autopost_dispatcher.commit import Committer
+from autopost_dispatcher.config import DispatcherConfig
+from autopost_dispatcher.credentials import Credentials
+from autopost_dispatcher.dispatch import Dispatch, poll
+from autopost_dispatcher.gateway import NEVER, Committed, Gateway
+from autopost_dispatcher.plans import PlanCache
+from autopost_dispatcher.schedule import Schedule
+from autopost_dispatcher.send import Sender
+from autopost_runtime import logs, telemetry
+from autopost_runtime.config import load
+from autopost_runtime.http import HttpClient
+from autopost_runtime.jetstream import open_bus
+from autopost_runtime.postgres import Database, open_database
+from autopost_runtime.service import Service
+
+from autopost_cli.bench.arena import BenchError, settled
+from autopost_cli.bench.tenants import TOKEN
+
+NOOP = "noop"
+WARM_UP = 300
+LAST_CALLS = timedelta(seconds=5)
+
+Told = Callable[[int], None]
+
+
+class NoOp:
+    """Every part is accepted at once; there is still one coroutine per delivery."""
+
+    platform = "telegram"
+
+    async def send(self, part: Part, target: Target) -> Accepted | Failed:
+        return Accepted(provider_ids=("1",))
+
+
+class CountingGateway(Gateway):
+    def __init__(self, database: Database, told: Told) -> None:
+        super().__init__(database)
+        self._told = told
+
+    async def commit_deliveries(
+        self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
+    ) -> list[Committed]:
+        verdicts = await super().commit_deliveries(workspace, outcomes, pause, disable_streak)
+        self._told(sum(verdict.verdict == "committed" for verdict in verdicts))
+        return verdicts
+
+
+class Replica:
+    """Connected and idle until ``start``; counts what it has brought to its end."""
+
+    def __init__(self, service: Service, config: DispatcherConfig, database: Database, told: Told) -> None:
+        self.service = service
+        self.config = config
+        self.schedule = Schedule()
+        self.gateway = CountingGateway(database, self._count)
+        self.committed = 0
+        self._told = told
+        self._counted = asyncio.Event()
+
+    def start(self) -> None:
+        """Polls at once, as a dispatcher does when it starts."""
+        self.service.spawn(poll(self.schedule, self.gateway, self.config.poll_interval, self.service.stopping), "poll")
+
+    async def warm(self, workspace: WorkspaceId) -> None:
+        """Through a workspace of its own, so that no measurement pays for connections and plans."""
+        self.schedule.wake(workspace)
+        await self.reached(WARM_UP)
+        self.committed = 0
+
+    async def reached(self, committed: int) -> None:
+        stopping = asyncio.ensure_future(self.service.stopping.wait())
+        while self.committed < committed:
+            self._counted.clear()
+            counted = asyncio.ensure_future(self._counted.wait())
+            await asyncio.wait({stopping, counted}, return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done():
+                raise BenchError("a part of the dispatcher failed; its log line says why")
+        stopping.cancel()
+
+    async def idle(self, workspace: WorkspaceId, within: float = 10) -> None:
+        """Until it has found out that nothing is left to do."""
+
+        async def nothing_due() -> bool:
+            return await self.gateway.next_due_in(workspace) == NEVER
+
+        await settled(nothing_due, within, "the dispatcher left something due")
+
+    def _count(self, committed: int) -> None:
+        self.committed += committed
+        self._counted.set()
+        self._told(self.committed)
+
+
+@contextlib.asynccontextmanager
+async def replica(
+    config: DispatcherConfig, sending: Mapping[str, Adapter], told: Told = lambda _: None
+) -> AsyncIterator[Replica]:
+    """``told`` hears how many it has committed, each time some more are."""
+    service = Service("dispatcher")
+    _observe(config)
+    async with open_database(config, service) as database, open_bus(config, service) as bus:
+        made = Replica(service, config, database, told)
+        gateway, schedule = made.gateway, made.schedule
+        sender = Sender(
+            sending,
+            PlanCache(gateway),
+            Credentials(gateway, TOKEN),
+            gateway,
+            provider_timeout=config.provider_timeout,
+            stopping=service.stopping,
+        )
+        committer = Committer(
+            gateway,
+            pause=config.pause_on_permanent,
+            disable_streak=config.disable_after_permanent_streak,
+            committed=schedule.wake,
+        )
+        dispatch = Dispatch(sender, Answers(None), committer, concurrency=config.concurrency)
+        claimer = Claimer(
+            gateway,
+            schedule,
+            bus,
+            Topology(config.nats_namespace),
+            limit=config.dispatcher_limit_per_workspace,
+            lease=config.sending_lease,
+            room=dispatch.room,
+            has_room=dispatch.has_room,
+            take=dispatch.take,
+        )
+        service.spawn(committer.run(), "commit")
+        claims = [service.spawn(claimer.run(), f"claim-{number}") for number in range(config.claimers)]
+        try:
+            yield made
+        finally:
+            service.stop()
+            schedule.close()
+            dispatch.has_room.set()
+            await asyncio.gather(*claims, return_exceptions=True)
+            await dispatch.drain(LAST_CALLS)
+            await service.end_tasks()
+            telemetry.shutdown()
+
+
+def _observe(config: DispatcherConfig) -> None:
+    """Metrics and ids as shipped. A line per delivery is written to where nobody reads; warnings are for us."""
+    sink = Path(os.devnull).open("w") if config.log_level in ("debug", "info") else sys.stderr  # noqa: SIM115  kept
+    with contextlib.redirect_stdout(sink):
+        logs.setup("dispatcher", config.log_format, config.log_level)
+    telemetry.setup("dispatcher", config)
+
+
+async def live(config: DispatcherConfig, provider: str, warm: WorkspaceId) -> None:
+    """The program's life, told through standard input and output."""
+    async with HttpClient(limit=config.concurrency) as http:
+        sending = _adapters(provider, http, config)
+        async with replica(config, sending, lambda committed: _say(str(committed))) as running:
+            await running.warm(warm)
+            _say("ready")
+            lines = await _standard_input()
+            while line := await lines.readline():
+                if line.strip() == b"go":
+                    running.start()
+
+
+def _adapters(provider: str, http: HttpClient, config: DispatcherConfig) -> Mapping[str, Adapter]:
+    if provider == NOOP:
+        return {NoOp.platform: NoOp()}
+    return adapters(http, telegram_url=provider, max_url=provider, timeout=config.provider_timeout)
+
+
+async def _standard_input() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
+
+
+def _say(text: str) -> None:
+    os.write(1, f"{text}\n".encode())
+
+
+if __name__ == "__main__":
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(live(load(DispatcherConfig), sys.argv[1], WorkspaceId(UUID(sys.argv[2]))))

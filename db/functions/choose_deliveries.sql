@@ -1,0 +1,132 @@
+-- choose_deliveries(workspace_id, channel_ids, limit, tolerance, now) -> what may go out now, with its slots
+--
+-- Chooses jointly under the rates of the channels and of their token groups, then advances both gates by what was
+-- chosen: by (k-th of its channel, longest unserved channel first). One slot is one provider call.
+--
+-- taken, slots             the deliveries in the order of their turns, and the slot of each
+-- channels, counts, more   every channel given, how many were taken of it, and whether it has more waiting
+-- Changes   channels.next_allowed_at, platform_limits.next_allowed_at; a gate that gave nothing is not written
+-- Locks     nothing more: the caller holds the groups and the channels
+CREATE OR REPLACE FUNCTION choose_deliveries(
+    p_workspace_id uuid,
+    p_channel_ids uuid[],
+    p_limit int,
+    p_tolerance interval,
+    p_now timestamptz,
+    OUT taken uuid[],
+    OUT slots timestamptz[],
+    OUT channels uuid[],
+    OUT counts int[],
+    OUT more boolean[]
+)
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    WITH open_channels AS MATERIALIZED (
+        SELECT c.channel_id, c.platform, c.rate_group, d.next_due_at, gate.base, gate.step, gate.room,
+               least(c.max_parallel - (started.total - ended.total),
+                     ceil(p_limit::numeric / cardinality(p_channel_ids))) AS places
+        FROM unnest(p_channel_ids) AS p (channel_id)
+        JOIN channels c
+          ON c.workspace_id = p_workspace_id
+         AND c.channel_id = p.channel_id
+        JOIN channel_due d
+          ON d.workspace_id = p_workspace_id
+         AND d.channel_id = p.channel_id
+        JOIN channel_counters started
+          ON started.workspace_id = p_workspace_id
+         AND started.channel_id = p.channel_id
+         AND started.side = 'started'
+        JOIN channel_counters ended
+          ON ended.workspace_id = p_workspace_id
+         AND ended.channel_id = p.channel_id
+         AND ended.side = 'ended'
+        CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, p_now, p_tolerance) AS gate
+        WHERE gate.room > 0
+          AND channel_opens_at(c, p_now) <= p_now
+    ), waiting AS MATERIALIZED (
+        SELECT o.channel_id, o.platform, o.rate_group, o.next_due_at, o.base, o.step, o.room, o.places,
+               q.delivery_id, q.calls, q.nth,
+               sum(q.calls) OVER (PARTITION BY o.channel_id ORDER BY q.nth) - q.calls AS calls_before
+        FROM open_channels o
+        CROSS JOIN LATERAL (
+            SELECT w.delivery_id, w.calls, row_number() OVER (ORDER BY w.sort_at, w.delivery_id) AS nth
+            FROM (
+                SELECT q.delivery_id, q.calls, q.sort_at
+                FROM delivery_queue q
+                WHERE q.workspace_id = p_workspace_id
+                  AND q.channel_id = o.channel_id
+                  AND NOT q.asleep
+                  AND q.claim_token IS NULL
+                ORDER BY q.sort_at, q.delivery_id
+                LIMIT o.places + 1 -- one more than may be taken tells whether anything is left
+            ) AS w
+        ) AS q
+        WHERE o.places > 0
+    ), chosen AS MATERIALIZED (
+        SELECT w.*, gate.base AS group_base, gate.step AS group_step, gate.room AS group_room,
+               sum(w.calls) OVER turns - w.calls AS group_calls_before
+        FROM waiting w
+        JOIN platform_limits g
+          ON g.workspace_id = p_workspace_id
+         AND g.platform = w.platform
+         AND g.rate_group = w.rate_group
+        CROSS JOIN LATERAL slot_gate(g.next_allowed_at, g.rate_rps, p_now, p_tolerance) AS gate
+        WHERE w.calls_before < w.room
+          AND w.nth <= w.places
+        WINDOW turns AS (PARTITION BY w.platform, w.rate_group ORDER BY w.nth, w.next_due_at, w.channel_id)
+    ), slotted AS MATERIALIZED (
+        SELECT c.*,
+               row_number() OVER (ORDER BY c.nth, c.next_due_at, c.channel_id) AS turn,
+               greatest(c.base + c.calls_before * c.step,
+                        c.group_base + c.group_calls_before * c.group_step) AS slot_at
+        FROM chosen c
+        WHERE c.group_calls_before < c.group_room
+        ORDER BY turn
+        LIMIT p_limit
+    ), channel_gates AS (
+        UPDATE channels c
+        SET next_allowed_at = s.gate
+        FROM (
+            SELECT channel_id, max(slot_at + calls * step) AS gate
+            FROM slotted
+            WHERE step > interval '0'
+            GROUP BY channel_id
+        ) AS s
+        WHERE c.workspace_id = p_workspace_id
+          AND c.channel_id = s.channel_id
+    ), group_gates AS (
+        UPDATE platform_limits g
+        SET next_allowed_at = s.gate,
+            updated_at = p_now
+        FROM (
+            SELECT platform, rate_group, group_base + sum(calls) * group_step AS gate
+            FROM slotted
+            WHERE group_step > interval '0'
+            GROUP BY platform, rate_group, group_base, group_step
+        ) AS s
+        WHERE g.workspace_id = p_workspace_id
+          AND g.platform = s.platform
+          AND g.rate_group = s.rate_group
+    ), looked_at AS MATERIALIZED (
+        -- Grouped, not joined: a planner that takes each side for one row would compare each with each.
+        SELECT l.channel_id, sum(l.taken)::int AS taken, count(*) FILTER (WHERE l.waits) > sum(l.taken) AS more
+        FROM (
+            SELECT p.channel_id, 0 AS taken, false AS waits FROM unnest(p_channel_ids) AS p (channel_id)
+            UNION ALL
+            SELECT w.channel_id, 0, true FROM waiting w
+            UNION ALL
+            SELECT s.channel_id, 1, false FROM slotted s
+        ) AS l
+        GROUP BY l.channel_id
+    )
+    SELECT ARRAY(SELECT delivery_id FROM slotted ORDER BY turn),
+           ARRAY(SELECT slot_at FROM slotted ORDER BY turn),
+           ARRAY(SELECT channel_id FROM looked_at ORDER BY channel_id),
+           ARRAY(SELECT l.taken FROM looked_at l ORDER BY channel_id),
+           ARRAY(SELECT l.more FROM looked_at l ORDER BY channel_id)
+    INTO taken, slots, channels, counts, more;
+END $$;

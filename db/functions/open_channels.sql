@@ -1,0 +1,131 @@
+-- open_channels(workspace_id, channel_id | rate_group, operator, reason, enable) -> one verdict per channel
+--
+-- What resume_channels and enable_channels do. A channel that opens by it first applies its catch-up policy to what
+-- has piled up (catch_up_excess), so the next claim finds only what is still worth sending.
+--
+-- enable       false: the pause ends. true: the pause, the error streak and the switch-off end.
+-- Verdicts     resumed, enabled; still_disabled (the pause has ended, but the channel is off: enable it);
+--              unchanged (there was nothing to end); not_found. `dropped` is what the catch-up left out.
+-- Changes      queued | retry -> failed_permanent, code catch_up_dropped, for what is dropped; attempt is not touched
+-- Appends      catch_up_dropped per delivery (result ok: nothing failed), channel_enabled, manual: true, per channel
+-- Locks        messages of what may be dropped, then channels, deliveries and their triggers' tables: each by key.
+--              The first, because whoever posts the content again in this moment finds the delivery waiting and is
+--              deduplicated by it: either that makes it young in time, or it comes after and finds it dropped.
+-- Raises       AP010 without operator or reason, AP011 unless one channel or one rate group is named.
+CREATE OR REPLACE FUNCTION open_channels(
+    p_workspace_id uuid,
+    p_channel_id uuid,
+    p_rate_group text,
+    p_operator text,
+    p_reason text,
+    p_enable boolean
+)
+RETURNS TABLE (channel_id uuid, verdict text, dropped bigint)
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    _signature jsonb := signed_by(p_operator, p_reason) || jsonb_build_object('manual', true);
+    _channels uuid[] := channels_of(p_workspace_id, p_channel_id, p_rate_group);
+    _now timestamptz := clock_timestamp();
+    _messages uuid[];
+    _opening uuid[];
+    _dropped jsonb;
+BEGIN
+    SELECT array_agg(m.message_id)
+    INTO _messages
+    FROM (
+        SELECT m.message_id
+        FROM messages m
+        WHERE m.workspace_id = p_workspace_id
+          AND m.message_id IN (SELECT x.message_id FROM catch_up_excess(p_workspace_id, _channels, _now) AS x)
+        ORDER BY m.hash_version, m.content_hash
+        FOR NO KEY UPDATE
+    ) AS m;
+
+    PERFORM 1
+    FROM channels c
+    WHERE c.workspace_id = p_workspace_id
+      AND c.channel_id = ANY (_channels)
+    ORDER BY c.channel_id
+    FOR NO KEY UPDATE;
+    _now := clock_timestamp();
+
+    SELECT array_agg(c.channel_id)
+    INTO _opening
+    FROM channels c
+    WHERE c.workspace_id = p_workspace_id
+      AND c.channel_id = ANY (_channels)
+      AND (p_enable OR c.enabled)
+      AND (NOT c.enabled OR c.paused_until > _now);
+
+    WITH excess AS MATERIALIZED (
+        SELECT d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.status, x.last_seen_at, x.policy
+        FROM catch_up_excess(p_workspace_id, _opening, _now) AS x
+        JOIN deliveries d
+          ON d.workspace_id = p_workspace_id
+         AND d.delivery_id = x.delivery_id
+        WHERE d.status IN ('queued', 'retry')
+          AND x.message_id IN (SELECT unnest(_messages))
+        ORDER BY d.delivery_id
+        FOR UPDATE OF d
+    ), moved AS (
+        UPDATE deliveries d
+        SET status = 'failed_permanent',
+            next_retry_at = NULL,
+            hold_reason = NULL,
+            last_error = jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery', 'code', 'catch_up_dropped'),
+            event_count = d.event_count + 1,
+            updated_at = _now
+        FROM excess x
+        WHERE d.workspace_id = p_workspace_id
+          AND d.delivery_id = x.delivery_id
+    ), told AS (
+        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
+        SELECT p_workspace_id, x.delivery_id, x.message_id, x.channel_id, 'catch_up_dropped', x.attempt,
+               jsonb_strip_nulls(_signature || jsonb_build_object(
+                   'trace_id', x.trace_id, 'from_status', x.status, 'catch_up', x.policy,
+                   'last_seen_at', x.last_seen_at))
+        FROM excess x
+        ORDER BY x.delivery_id
+    )
+    SELECT jsonb_object_agg(n.channel_id, n.dropped)
+    INTO _dropped
+    FROM (SELECT x.channel_id, count(*) AS dropped FROM excess x GROUP BY x.channel_id) AS n;
+
+    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere.
+    RETURN QUERY
+    WITH opened AS (
+        UPDATE channels c
+        SET paused_until = NULL,
+            enabled = c.enabled OR p_enable,
+            error_streak = CASE WHEN p_enable THEN 0 ELSE c.error_streak END,
+            updated_at = _now
+        WHERE c.workspace_id = p_workspace_id
+          AND c.channel_id = ANY (_channels)
+          AND (c.paused_until > _now OR (p_enable AND (NOT c.enabled OR c.error_streak > 0)))
+        RETURNING c.channel_id, c.enabled
+    ), told AS (
+        INSERT INTO events (workspace_id, channel_id, action, meta)
+        SELECT p_workspace_id, o.channel_id, 'channel_enabled',
+               jsonb_strip_nulls(_signature || jsonb_build_object(
+                   'how', CASE WHEN p_enable THEN 'enable' ELSE 'resume' END, 'enabled', o.enabled,
+                   'rate_group', p_rate_group, 'dropped', _dropped -> o.channel_id::text))
+        FROM opened o
+        ORDER BY o.channel_id
+    )
+    SELECT c.channel_id,
+           CASE
+               WHEN o.channel_id IS NULL THEN 'unchanged'
+               WHEN NOT o.enabled THEN 'still_disabled'
+               WHEN p_enable THEN 'enabled'
+               ELSE 'resumed'
+           END,
+           coalesce((_dropped ->> c.channel_id::text)::bigint, 0)
+    FROM unnest(_channels) AS c (channel_id)
+    LEFT JOIN opened o USING (channel_id)
+    UNION ALL
+    SELECT p_channel_id, 'not_found', 0
+    WHERE p_channel_id IS NOT NULL AND _channels = '{}';
+END $$;

@@ -1,0 +1,45 @@
+-- ready_channels(workspace_id, limit, tolerance, now) -> the channels whose turn it is, locked
+--
+-- As many as their token group has room for, and a few more in case some turn out to be closed, full or empty.
+--
+-- Locks     channels FOR NO KEY UPDATE SKIP LOCKED, by channel_id; the caller holds platform_limits
+CREATE OR REPLACE FUNCTION ready_channels(
+    p_workspace_id uuid,
+    p_limit int,
+    p_tolerance interval,
+    p_now timestamptz
+)
+RETURNS uuid[]
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+BEGIN
+    RETURN (
+    WITH candidates AS MATERIALIZED (
+        SELECT due.channel_id
+        FROM platform_limits g
+        CROSS JOIN LATERAL slot_gate(g.next_allowed_at, g.rate_rps, p_now, p_tolerance) AS gate
+        CROSS JOIN LATERAL (
+            SELECT d.channel_id
+            FROM channel_due d
+            WHERE d.workspace_id = g.workspace_id
+              AND d.platform = g.platform
+              AND d.rate_group = g.rate_group
+              AND d.next_due_at <= p_now
+            ORDER BY d.next_due_at
+            LIMIT least(gate.room, p_limit) + 16
+        ) AS due
+        WHERE g.workspace_id = p_workspace_id
+          AND gate.room > 0
+    ), locked AS MATERIALIZED (
+        SELECT c.channel_id
+        FROM channels c
+        WHERE c.workspace_id = p_workspace_id
+          AND c.channel_id = ANY (ARRAY(SELECT channel_id FROM candidates))
+        ORDER BY c.channel_id
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT array_agg(channel_id)
+    FROM locked);
+END $$;

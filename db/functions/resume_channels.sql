@@ -1,0 +1,19 @@
+-- resume_channels(workspace_id, channel_id | rate_group, operator, reason) -> one verdict per channel
+--
+-- Ends a pause, whoever set it, and applies the channel's catch-up policy to what has piled up meanwhile. The error
+-- streak stays: the next failure of the channel counts on.
+-- Verdicts, events, locks and errors: see open_channels.
+CREATE OR REPLACE FUNCTION resume_channels(
+    p_workspace_id uuid,
+    p_channel_id uuid,
+    p_rate_group text,
+    p_operator text,
+    p_reason text
+)
+RETURNS TABLE (channel_id uuid, verdict text, dropped bigint)
+LANGUAGE sql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+    SELECT *
+    FROM open_channels(p_workspace_id, p_channel_id, p_rate_group, p_operator, p_reason, p_enable => false)
+$$;

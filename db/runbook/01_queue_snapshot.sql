@@ -1,0 +1,20 @@
+-- 1. How the queue stands: deliveries by status, the oldest due, and every channel that is not open, with the reason.
+--
+-- Reads what is live and what was given up. The numbers of what was sent come from the events of the last ten
+-- minutes; snapshot(…, p_history => true) counts all of them, and reads all of them.
+--
+-- Watch afterwards: nothing: nothing was changed
+
+\set ON_ERROR_STOP on
+-- Change these before you paste, or give them: psql -v workspace_id=… -f 01_queue_snapshot.sql
+\if :{?workspace_id}
+\else
+    \set workspace_id '00000000-0000-0000-0000-000000000000'
+\endif
+
+SELECT jsonb_pretty(snapshot(:'workspace_id'));
+
+SELECT channel_id, title, state, since, until, reason, waiting, held, oldest_at
+FROM quarantine
+WHERE workspace_id = :'workspace_id'
+ORDER BY waiting DESC;

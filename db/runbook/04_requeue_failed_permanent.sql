@@ -1,0 +1,44 @@
+-- 4. Bring deliveries back that were refused for good, once the cause is mended.
+--
+-- What failed with its channel is refused (channel_disabled) until the channel is enabled again: 06_enable_channel.
+-- What was refused before a plan was made of it is refused too (nothing_to_send): post the content again.
+--
+-- Watch afterwards: manual_requeue, then send_attempt and sent; failed_permanent when the cause is still there,
+--                   and with it channel_paused
+
+\set ON_ERROR_STOP on
+-- Change these before you paste, or give them: psql -v workspace_id=… -f 04_requeue_failed_permanent.sql
+\if :{?workspace_id}
+\else
+    \set workspace_id '00000000-0000-0000-0000-000000000000'
+\endif
+\if :{?delivery_ids}
+\else
+    \set delivery_ids '{00000000-0000-0000-0000-000000000000}'
+\endif
+\if :{?operator}
+\else
+    \set operator 'you@example.org'
+\endif
+\if :{?reason}
+\else
+    \set reason 'why you do it'
+\endif
+\if :{?attempts}
+\else
+    \set attempts '5'
+\endif
+\if :{?force}
+\else
+    \set force 'false'
+\endif
+
+-- What would come back if you asked for all of them; nothing is changed by this. A code narrows it: p_code => '…'.
+SELECT verdict, count(*)
+FROM requeue_matching(:'workspace_id', :'operator', :'reason', p_status => 'failed_permanent', p_dry_run => true)
+GROUP BY verdict;
+
+BEGIN;
+SELECT delivery_id, verdict, twin_id, attempt, max_attempts, opens_at
+FROM requeue(:'workspace_id', :'delivery_ids', :'operator', :'reason', :attempts, :force);
+COMMIT;

@@ -1,0 +1,45 @@
+-- quarantine: every channel that is paused or disabled, and what waits behind it.
+--
+-- since, reason   the last closing that was told: the error's code, or the operator's words; null when nobody told
+-- until           when the pause ends by itself; null for a disabled channel
+-- waiting         deliveries kept; held: those among them that wait for resolve_ambiguous
+-- oldest_at       when the oldest of them was queued
+-- last_seen_at    when the content of the newest of them was last posted: what a catch-up policy goes by
+CREATE OR REPLACE VIEW quarantine AS
+SELECT c.workspace_id, c.channel_id, c.platform, c.rate_group, c.title,
+       CASE WHEN c.enabled THEN 'paused' ELSE 'disabled' END AS state,
+       closed.ts AS since,
+       CASE WHEN c.enabled THEN c.paused_until END AS until,
+       coalesce(closed.error ->> 'code', closed.meta ->> 'reason') AS reason,
+       closed.meta ->> 'operator' AS operator,
+       c.catch_up,
+       kept.waiting, kept.held, kept.oldest_at, kept.last_seen_at
+FROM channels c
+LEFT JOIN LATERAL (
+    SELECT e.ts, e.error, e.meta
+    FROM events e
+    WHERE e.workspace_id = c.workspace_id
+      AND e.channel_id = c.channel_id
+      AND e.delivery_id IS NULL
+      AND e.action = CASE WHEN c.enabled THEN 'channel_paused' ELSE 'channel_disabled' END::event_action
+    ORDER BY e.ts DESC
+    LIMIT 1
+) AS closed ON true
+CROSS JOIN LATERAL (
+    SELECT count(*) AS waiting,
+           count(*) FILTER (WHERE d.status = 'retry' AND d.next_retry_at = 'infinity') AS held,
+           min(d.created_at) AS oldest_at,
+           max(m.last_seen_at) AS last_seen_at
+    FROM delivery_queue q
+    JOIN deliveries d
+      ON d.workspace_id = q.workspace_id
+     AND d.delivery_id = q.delivery_id
+    JOIN messages m
+      ON m.workspace_id = d.workspace_id
+     AND m.message_id = d.message_id
+    WHERE q.workspace_id = c.workspace_id
+      AND q.channel_id = c.channel_id
+      AND q.claim_token IS NULL
+) AS kept
+WHERE NOT c.enabled
+   OR c.paused_until > clock_timestamp();

@@ -1,0 +1,269 @@
+"""The queue under real concurrency: nothing is left behind, nobody deadlocks, and the tables agree afterwards."""
+
+import asyncio
+import random
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from db.builders import NEVER, Tenant, is_waiting, permanent, released, running, sent, transient
+from db.consistency import consistent
+from harness.eventually import eventually
+
+SECONDS = 3
+
+
+async def test_what_started_first_and_commits_last_is_claimed_by_the_next_claim(database, tenant):
+    """While it is open, claims come and go, find the channel empty and may not close it for good."""
+    channel = await tenant.channel()
+    await tenant.drain()
+    slow = await database.connect()
+    async with slow.transaction():
+        await tenant.on(slow).enqueue("slow")
+        quick = await tenant.backlog(await tenant.channel(), 3)
+        taken = [claim["delivery_id"] for _ in range(5) for claim in await tenant.claim()]
+
+    [claim] = await tenant.claim()
+
+    assert sorted(taken) == sorted(quick)
+    assert claim["channel_id"] == channel
+
+
+async def test_a_channel_that_is_being_fed_is_looked_at_again_without_a_wakeup(database, tenant):
+    """The feeder found it due already and wrote nothing; so the claim that empties it must come back by itself."""
+    channel = await tenant.channel()
+    await tenant.backlog(channel, 1)
+    slow = await database.connect()
+    async with slow.transaction():
+        await tenant.on(slow).enqueue("slow")
+        assert len(await tenant.claim()) == 1
+        assert await tenant.claim() == []
+        meanwhile = await tenant.next_due_at()
+
+    assert meanwhile <= datetime.now(UTC) + timedelta(milliseconds=5)
+    await eventually(tenant.claim)
+
+
+async def test_a_retry_that_commits_while_the_channel_is_closed_is_not_lost(database, tenant):
+    channel = await tenant.channel()
+    await tenant.backlog(channel, 1)
+    claim = await tenant.claim_one()
+    slow = await database.connect()
+    async with slow.transaction():
+        await tenant.on(slow).commit(released(claim))
+        assert await tenant.claim() == []
+
+    assert (await tenant.claim_one())["delivery_id"] == claim["delivery_id"]
+
+
+async def test_a_channel_to_which_a_retry_comes_back_is_looked_at_again_without_a_wakeup(database, tenant):
+    channel = await tenant.channel()
+    first, _second = await tenant.backlog(channel, 2)
+    [claim] = await tenant.claim(1)
+    slow = await database.connect()
+    async with slow.transaction():
+        await tenant.on(slow).commit(released(claim))
+        assert len(await tenant.claim()) == 1
+        meanwhile = await tenant.next_due_at()
+
+    assert meanwhile != NEVER
+    [again] = await eventually(tenant.claim)
+    assert again["delivery_id"] == first
+
+
+async def test_a_place_that_is_freed_while_a_claim_looks_is_not_lost(database, tenant):
+    channel = await tenant.channel(max_parallel=2)
+    await tenant.backlog(channel, 3)
+    [claim] = await tenant.claim(1)
+    claimer, committer = await database.connect(), await database.connect()
+    async with claimer.transaction():
+        assert len(await tenant.on(claimer).claim()) == 1  # the last place: from now on the channel is full
+        commit = running(tenant.on(committer).commit(sent(claim)))
+        await eventually(lambda: is_waiting(tenant.db, committer.get_server_pid()))
+    await commit
+
+    assert len(await tenant.claim()) == 1
+
+
+async def test_a_commit_that_punishes_a_channel_keeps_nobody_from_feeding_it(database, tenant):
+    """It would hold channel_due before the counters, while all others take them the other way round."""
+    channel = await tenant.channel()
+    await tenant.backlog(channel, 1)
+    claim = await tenant.claim_one()
+    committer, feeder = await database.connect(), await database.connect()
+    await feeder.execute("SET lock_timeout = '1s'")
+
+    async with committer.transaction():
+        await tenant.on(committer).commit(permanent(claim, "channel"))
+        answer = await tenant.on(feeder).enqueue()
+
+    assert answer["enqueued"] == 1
+    assert (await tenant.state(channel))["error_streak"] == 1
+
+
+class Dispatcher:
+    """Claims when it is woken or when next_due_at comes; never by a poll."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self.tenant = tenant
+        self.alarms: list[asyncio.Event] = []
+        self.sent: list[UUID] = []
+        self.closing = False
+
+    def wake(self) -> None:
+        for alarm in self.alarms:
+            alarm.set()
+
+    async def work(self, chance: random.Random) -> None:
+        alarm = asyncio.Event()
+        self.alarms.append(alarm)
+        while not self.closing or await self.tenant.count("delivery_queue"):
+            alarm.clear()
+            claims = await self.tenant.claim(chance.randint(1, 20))
+            if not claims:
+                await self._rest(alarm)
+                continue
+            self.wake()
+            verdicts = await self.tenant.commit(*(_ending(claim, chance) for claim in claims), jitter=0)
+            self.sent += [verdict["delivery_id"] for verdict in verdicts if verdict["status"] == "sent"]
+            self.wake()
+
+    async def _rest(self, alarm: asyncio.Event) -> None:
+        due = await self.tenant.next_due_at()
+        wait = 10.0 if due == NEVER else max((due - datetime.now(UTC)).total_seconds(), 0.001)
+        try:
+            async with asyncio.timeout(wait):
+                await alarm.wait()
+        except TimeoutError:
+            assert wait < 10, "work was left behind: nothing was due and nobody woke us"
+
+
+def _ending(claim, chance: random.Random) -> dict:
+    if chance.random() < 0.8:
+        return sent(claim)
+    return chance.choice([released(claim), transient(claim, retry_after_ms=chance.randint(0, 30))])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_nothing_is_left_behind_without_a_poll(database, tenant, seed):
+    """Channels run dry and are fed again all the time; only a commit, an enqueue or next_due_at wakes who rests."""
+    chance = random.Random(seed)
+    for place, tag in enumerate("abcdef"):
+        rate = None if place % 2 else 300
+        await tenant.channel(max_parallel=1 + place % 3, rate_rps=rate, route_filter={"include_any": [tag]})
+    dispatcher = Dispatcher(tenant)
+    until = asyncio.get_running_loop().time() + SECONDS
+
+    async def feed(mine: random.Random) -> None:
+        connection = await database.connect()
+        while asyncio.get_running_loop().time() < until:
+            async with connection.transaction():
+                await tenant.on(connection).enqueue(max_attempts=1000, tags=mine.sample("abcdef", 1))
+                await connection.execute("SELECT pg_sleep($1)", mine.choice([0, 0.005, 0.02]))
+            dispatcher.wake()
+
+    async def feeding() -> None:
+        await asyncio.gather(*(feed(random.Random(chance.random())) for _ in range(5)))
+        dispatcher.closing = True
+        dispatcher.wake()
+
+    workers = [dispatcher.work(random.Random(chance.random())) for _ in range(4)]
+    async with asyncio.timeout(25):
+        await asyncio.gather(feeding(), *workers)
+
+    statuses = await tenant.db.fetch("SELECT status::text, count(*) AS n FROM deliveries GROUP BY 1")
+    assert {row["status"]: row["n"] for row in statuses} == {"sent": len(dispatcher.sent)}
+    assert len(set(dispatcher.sent)) == len(dispatcher.sent) > 100
+    await eventually(lambda: _idle(tenant))
+
+
+async def _idle(tenant: Tenant) -> bool:
+    return not await tenant.claim() and await tenant.next_due_at() == NEVER
+
+
+REQUEUE = """
+WITH moved AS (
+    UPDATE deliveries SET status = 'retry', next_retry_at = now(), updated_at = now()
+    WHERE workspace_id = $1 AND status IN ('dead', 'failed_permanent') RETURNING delivery_id, attempt
+)
+INSERT INTO events (workspace_id, delivery_id, action, attempt)
+SELECT $1, delivery_id, 'manual_requeue', attempt FROM moved"""
+
+
+class Chaos:
+    """Random calls of every kind on one connection."""
+
+    def __init__(self, tenant: Tenant, channels: list[UUID], chance: random.Random) -> None:
+        self.tenant = tenant
+        self.channels = channels
+        self.chance = chance
+        self.held: list = []
+        self.calls = 0
+
+    async def run(self, until: float) -> None:
+        acts = [self.enqueue, self.batch, self.claim, self.claim, self.commit, self.commit, self.commit]
+        acts += [self.recover, self.pause, self.resume, self.requeue, self.renew, self.group]
+        while asyncio.get_running_loop().time() < until:
+            await self.chance.choice(acts)()
+            self.calls += 1
+
+    async def enqueue(self) -> None:
+        await self.tenant.enqueue(tags=self.chance.sample("abcdef", 2))
+
+    async def batch(self) -> None:
+        posts = [await self.tenant.post(tags=self.chance.sample("abcdef", 2)) for _ in range(3)]
+        await self.tenant.put_batch(posts)
+
+    async def claim(self) -> None:
+        self.held += await self.tenant.claim(self.chance.randint(1, 30))
+        self.chance.shuffle(self.held)
+
+    async def commit(self) -> None:
+        endings = [
+            sent,
+            sent,
+            transient,
+            released,
+            permanent,
+            lambda claim: transient(claim, "platform", retry_after_ms=1),
+            lambda claim: transient(claim, "channel", retry_after_ms=1),
+            lambda claim: permanent(claim, "channel"),
+        ]
+        batch, self.held = self.held[:12], self.held[12:]
+        pause = timedelta(milliseconds=self.chance.randint(0, 20))
+        await self.tenant.commit(*(self.chance.choice(endings)(claim) for claim in batch), pause=pause, streak=3)
+
+    async def recover(self) -> None:
+        later = datetime.now(UTC) + timedelta(hours=1)
+        await self.tenant.db.execute("SELECT recover_sending_leases($1, $2, 3)", self.tenant.workspace, later)
+
+    async def pause(self) -> None:
+        channel = self.chance.choice(self.channels)
+        await self.tenant.set_channel(channel, "paused_until = clock_timestamp() + interval '10 ms'")
+
+    async def resume(self) -> None:
+        await self.tenant.set_channel(self.chance.choice(self.channels), "paused_until = NULL, enabled = true")
+
+    async def group(self) -> None:
+        change = self.chance.choice(["enabled = true, paused_until = NULL", "max_parallel = 1 + max_parallel % 3"])
+        await self.tenant.set_channel(self.chance.choice(self.channels), change)
+
+    async def requeue(self) -> None:
+        await self.tenant.db.execute(REQUEUE, self.tenant.workspace)
+
+    async def renew(self) -> None:
+        ids, tokens = [c["delivery_id"] for c in self.held], [c["claim_token"] for c in self.held]
+        await self.tenant.db.fetch("SELECT renew_leases($1, $2, $3)", self.tenant.workspace, ids, tokens)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_thousands_of_mixed_calls_meet_no_deadlock(database, tenant, seed):
+    chance = random.Random(seed)
+    channels = [await tenant.channel(max_parallel=2, route_filter={"include_any": [tag]}) for tag in "abcdef"]
+    actors = [Chaos(tenant.on(await database.connect()), channels, random.Random(chance.random())) for _ in range(6)]
+    until = asyncio.get_running_loop().time() + SECONDS
+
+    await asyncio.gather(*(actor.run(until) for actor in actors))
+
+    assert sum(actor.calls for actor in actors) > 500
+    assert await consistent(database.pool, tenant.workspace)

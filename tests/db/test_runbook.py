@@ -1,0 +1,148 @@
+"""The operator's statements of the runbook, as they stand there, and a claim afterwards: the tables agree."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from db.builders import Tenant, permanent, sent, transient
+from db.consistency import consistent
+
+REQUEUE_DEAD = """
+with moved as (
+  update deliveries d
+  set status = 'retry',
+      next_retry_at = now(),
+      claimed_at = null,
+      claim_token = null,
+      sending_started_at = null,
+      updated_at = now()
+  where d.workspace_id = $1
+    and d.status = 'dead'
+    and d.delivery_id = any($2)
+  returning d.workspace_id, d.delivery_id, d.message_id, d.channel_id, d.attempt
+)
+insert into events (id, workspace_id, delivery_id, message_id, channel_id, ts, action, attempt, result, error,
+                    payload_ref, meta)
+select gen_random_uuid(), m.workspace_id, m.delivery_id, m.message_id, m.channel_id, now(),
+       'manual_requeue', m.attempt, 'ok', null, null,
+       jsonb_build_object('operator', 'me', 'reason', 'test', 'from_status', 'dead')
+from moved m
+"""
+REQUEUE_FAILED = REQUEUE_DEAD.replace(
+    "and d.status = 'dead'",
+    "and d.status = 'failed_permanent'\n    and coalesce(d.last_error->>'scope', 'delivery') = 'delivery'",
+).replace("'from_status', 'dead'", "'from_status', 'failed_permanent'")
+RELEASE_STALE = """
+with moved as (
+  update deliveries d
+  set status = 'retry',
+      next_retry_at = now() + interval '15 seconds',
+      claimed_at = null,
+      claim_token = null,
+      sending_started_at = null,
+      updated_at = now()
+  where d.workspace_id = $1
+    and d.status in ('claimed', 'sending')
+    and coalesce(d.sending_started_at, d.claimed_at) < now() - interval '10 minutes'
+  returning d.workspace_id, d.delivery_id, d.message_id, d.channel_id, d.attempt
+)
+insert into events (id, workspace_id, delivery_id, message_id, channel_id, ts, action, attempt, result, error,
+                    payload_ref, meta)
+select gen_random_uuid(), m.workspace_id, m.delivery_id, m.message_id, m.channel_id, now(),
+       'manual_requeue', m.attempt, 'ok', null, null,
+       jsonb_build_object('operator', 'me', 'reason', 'manual_stuck_release')
+from moved m
+"""
+PAUSE = """
+update channels c
+set paused_until = now() + make_interval(secs => 3600), updated_at = now()
+where c.workspace_id = $1 and c.channel_id = any($2)
+"""
+ENABLE_GROUP = """
+update channels c
+set enabled = true, paused_until = null, error_streak = 0, updated_at = now()
+where c.workspace_id = $1 and c.rate_group = 'bot'
+"""
+
+
+async def ended(tenant: Tenant, ending, count: int = 3) -> list:
+    """Deliveries of one channel with a single place, each claimed and ended so; the place is free again."""
+    channel = await tenant.channel(max_parallel=1)
+    deliveries = await tenant.backlog(channel, count)
+    for delivery in deliveries:
+        await tenant.set_delivery(delivery, "max_attempts = 1")
+        await tenant.commit(ending(await tenant.claim_one()))
+    await tenant.claim()
+    return deliveries
+
+
+@pytest.mark.parametrize(
+    ("ending", "statement"),
+    [(transient, REQUEUE_DEAD), (permanent, REQUEUE_FAILED)],
+    ids=["3 dead", "4 failed_permanent"],
+)
+async def test_what_is_requeued_is_claimed_one_by_one(database, tenant, ending, statement):
+    deliveries = await ended(tenant, ending)
+
+    await tenant.db.execute(statement, tenant.workspace, deliveries)
+
+    assert await consistent(database.pool, tenant.workspace)
+    claimed = []
+    while claims := await tenant.claim():
+        assert len(claims) == 1
+        assert await consistent(database.pool, tenant.workspace)
+        claimed.append((claims[0]["delivery_id"], claims[0]["attempt"]))
+        await tenant.commit(sent(claims[0]))
+    assert claimed == [(delivery, 2) for delivery in deliveries]
+    assert (await tenant.history(deliveries[0]))[-3:] == ["manual_requeue", "send_attempt", "sent"]
+
+
+async def test_what_failed_with_its_channel_is_not_requeued(tenant):
+    deliveries = await ended(tenant, lambda claim: permanent(claim, "channel"), count=1)
+
+    await tenant.db.execute(REQUEUE_FAILED, tenant.workspace, deliveries)
+
+    assert (await tenant.only_delivery())["status"] == "failed_permanent"
+
+
+async def test_what_was_held_given_up_and_requeued_is_claimed(tenant):
+    await tenant.backlog(await tenant.channel(on_ambiguous="hold"), 1)
+    claim = await tenant.claim_one()
+    await tenant.commit(transient(claim, ambiguous=True))
+    await tenant.set_delivery(claim["delivery_id"], "status = 'dead'")
+
+    await tenant.db.execute(REQUEUE_DEAD, tenant.workspace, [claim["delivery_id"]])
+
+    assert (await tenant.claim_one())["delivery_id"] == claim["delivery_id"]
+
+
+async def test_10_what_is_released_frees_its_place_and_its_worker_is_stale(database, tenant):
+    channel = await tenant.channel(max_parallel=2)
+    deliveries = await tenant.backlog(channel, 4)
+    lost, fresh = await tenant.claim()
+    await tenant.set_delivery(deliveries[2], "status = 'claimed', claimed_at = now() - interval '11 minutes'")
+    await tenant.set_delivery(lost["delivery_id"], "sending_started_at = now() - interval '11 minutes'")
+
+    await tenant.db.execute(RELEASE_STALE, tenant.workspace)
+
+    assert await consistent(database.pool, tenant.workspace)
+    statuses = [(await tenant.delivery(delivery))["status"] for delivery in deliveries]
+    assert statuses == ["retry", "sending", "retry", "queued"]
+    assert [claim["delivery_id"] for claim in await tenant.claim()] == [deliveries[3]]
+    assert await consistent(database.pool, tenant.workspace)
+    verdicts = await tenant.commit(sent(lost), sent(fresh))
+    assert [verdict["verdict"] for verdict in verdicts] == ["stale", "committed"]
+    later = datetime.now(UTC) + timedelta(seconds=16)
+    assert [claim["delivery_id"] for claim in await tenant.claim(now=later)] == [deliveries[0]]
+    tenant.now = later
+
+
+async def test_5_and_8_a_pause_keeps_what_was_queued_and_enabling_hands_it_out(tenant):
+    channels = await tenant.channels(3)
+    for channel in channels:
+        await tenant.backlog(channel, 1)
+    await tenant.db.execute(PAUSE, tenant.workspace, channels)
+    held = await tenant.claim()
+
+    await tenant.db.execute(ENABLE_GROUP, tenant.workspace)
+
+    assert (len(held), len(await tenant.claim())) == (0, 3)
