@@ -726,6 +726,7 @@ SET check_function_bodies = off;
 \ir functions/enable_channels.sql
 \ir functions/enqueue_messages_and_deliveries.sql
 \ir functions/enqueue_messages_and_deliveries_batch.sql
+\ir functions/enqueue_post.sql
 \ir functions/ensure_event_partitions.sql
 \ir functions/events_are_append_only.sql
 \ir functions/fail_permanent.sql

@@ -1,1 +1,1 @@
-"""The `autopost` command: up, demo, migrate, seed."""
+"""The `autopost` command: up, demo, migrate, seed, bench."""

@@ -3,7 +3,7 @@
 -- The whole of an accepted push in one transaction: gate, receipt, run, message, deliveries. A request that fails
 -- on the way leaves no receipt, so its repetition is accepted.
 --
--- Verdicts     accepted            with the answer of enqueue_messages_and_deliveries and run_id
+-- Verdicts     accepted            with the answer of enqueue_post and run_id
 --              duplicate           seen before: by source_ref, or by payload_hash within the endpoint's window
 --              rate_limited        with retry_after_ms
 --              workspace_paused    nothing is taken in; try again later
@@ -101,12 +101,7 @@ BEGIN
 
     INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id)
     VALUES (p_workspace_id, _run_id, 'push', p_endpoint_id, p_post ->> 'trace_id');
-    _answer := enqueue_messages_and_deliveries(
-        p_workspace_id, p_endpoint_id, 'push', p_post, NULL, p_audit_deduped);
-    IF _answer ? 'missing_profiles' THEN
-        -- A channel changed between the two looks: take everything back and let the caller compile again.
-        RAISE EXCEPTION 'profiles changed' USING ERRCODE = 'AP008';
-    END IF;
+    _answer := enqueue_post(p_workspace_id, p_post, NULL, p_audit_deduped);
     UPDATE ingest_runs
     SET finished_at = clock_timestamp(),
         stats_json = (_answer - '{message_id,new}'::text[]) || '{"accepted": 1}'

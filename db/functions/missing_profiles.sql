@@ -3,11 +3,13 @@
 -- Each with all that compiling needs, so that the caller compiles them and asks again.
 CREATE OR REPLACE FUNCTION missing_profiles(p_workspace_id uuid, p_post jsonb)
 RETURNS jsonb
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
-    SELECT coalesce(jsonb_agg(to_jsonb(p)), '[]')
+BEGIN
+    RETURN (SELECT coalesce(jsonb_agg(to_jsonb(p)), '[]')
     FROM (
         SELECT DISTINCT ON (c.profile_hash)
                c.profile_hash, c.platform, c.send_mode, c.settings - 'message_thread_id' AS settings,
@@ -30,5 +32,5 @@ AS $$
             WHERE g ->> 'profile_hash' = r.profile_hash
         )
         ORDER BY c.profile_hash
-    ) AS p
-$$;
+    ) AS p);
+END $$;

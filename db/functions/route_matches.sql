@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION route_matches(p_tags text[], p_filter jsonb)
 RETURNS boolean
 LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
+STABLE PARALLEL SAFE
 AS $$
     SELECT p_filter IS NULL
         OR ((coalesce(jsonb_array_length(p_filter -> 'include_any'), 0) = 0 OR p_filter -> 'include_any' ?| p_tags)

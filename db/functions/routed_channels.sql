@@ -2,11 +2,12 @@
 --
 -- route_filter decides over the post's tags; send_mode over whether it has media; the post's own hints
 -- (routing.channels, routing.channel_tags) narrow the rest and never widen it.
+--
+-- Plain SQL without a role or settings of its own, so that the planner writes it into the query that asks.
 CREATE OR REPLACE FUNCTION routed_channels(p_workspace_id uuid, p_post jsonb)
 RETURNS TABLE (channel_id uuid, profile_hash text, dedup_ttl_hours int)
 LANGUAGE sql
 STABLE
-SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     SELECT c.channel_id, c.profile_hash, c.dedup_ttl_hours
     FROM channels c

@@ -26,16 +26,24 @@ def bench(as_json: bool, only: Tag | None, quick: bool, write: bool) -> None:
 
     Starts a durable Postgres of its own under TMPDIR. Exits 0 only if every bar is met.
     """
+    if write and not PAGE.parent.is_dir():
+        raise click.ClickException("--write needs a checkout: there is no docs folder beside this package")
+    try:
+        _perform((only,) if only else TAGS, QUICK if quick else FULL, as_json, write)
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(f"{missing}; the bench needs a checkout and `make setup`") from missing
+
+
+def _perform(tags: tuple[Tag, ...], counts: Counts, as_json: bool, write: bool) -> None:
     import msgspec  # here, not above: --help needs none of these
     import uvloop
+
     from autopost_cli.bench.arena import BenchError
     from autopost_cli.bench.report import as_page, as_text
     from autopost_cli.embedded.processes import BackendError
 
-    if write and not PAGE.parent.is_dir():
-        raise click.ClickException("--write needs a checkout: there is no docs folder beside this package")
     try:
-        found = uvloop.run(run((only,) if only else TAGS, QUICK if quick else FULL))
+        found = uvloop.run(run(tags, counts))
     except (BenchError, BackendError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(msgspec.json.encode(found) if as_json else as_text(found))

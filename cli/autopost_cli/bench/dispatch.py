@@ -1,4 +1,4 @@
-"""Dispatch: with a real HTTP call for each delivery, in two processes, and how long a post waits when nothing else does.
+"""Dispatch: with a real HTTP call for each delivery, and by two processes against one.
 
 The provider is receiver.py, in a process of its own. The client alone is aiohttp's session with the connector that
 the dispatcher's client has, as many calls at once, and nothing around it.

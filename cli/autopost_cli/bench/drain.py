@@ -1,4 +1,4 @@
-"""Drain: claim → send nothing → commit, by the real dispatcher in this process, over few, many and very many channels."""
+"""Drain: claim → send nothing → commit, by the real dispatcher in this process, over more and more channels."""
 
 import time
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ async def enqueued(tenant: Tenant, deliveries: int) -> float:
             await enqueue(database, tenant, post)
         posts = writer.write(-(-deliveries // tenant.channels))
         started = time.perf_counter()
-        made = [(await enqueue(database, tenant, post))["enqueued"] for post in posts]
+        made: list[int] = [(await enqueue(database, tenant, post))["enqueued"] for post in posts]
         seconds = time.perf_counter() - started
         again = await enqueue(database, tenant, posts[0])
     if sum(made) != len(posts) * tenant.channels or again["deduped"] != tenant.channels:

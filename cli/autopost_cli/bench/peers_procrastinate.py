@@ -7,6 +7,7 @@ import logging
 import time
 
 from procrastinate import App, PsycopgConnector
+from procrastinate.types import JSONDict
 
 from autopost_cli.bench.arena import Arena, BenchError, vacuum
 from autopost_cli.bench.figures import Figures
@@ -33,8 +34,8 @@ async def measure(arena: Arena, figures: Figures) -> None:
             await app.schema_manager.apply_schema_async()
             started = time.perf_counter()
             for start in range(0, jobs, DEFERRED_AT_ONCE):
-                batch = [{"payload": "x" * TEXT}] * min(DEFERRED_AT_ONCE, jobs - start)
-                await noop.batch_defer_async(*batch)
+                job: JSONDict = {"payload": "x" * TEXT}
+                await noop.batch_defer_async(*[job] * min(DEFERRED_AT_ONCE, jobs - start))
             figures.record("procrastinate.enqueue", jobs / (time.perf_counter() - started))
             await vacuum(url)
             await app.run_worker_async(concurrency=CONCURRENCY, wait=False, install_signal_handlers=False)
