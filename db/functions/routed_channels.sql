@@ -19,7 +19,7 @@ AS $$
     ) AS post
     WHERE c.workspace_id = p_workspace_id
       AND c.enabled
-      AND route_matches(post.tags, c.route_filter)
+      AND (c.route_filter IS NULL OR route_matches(post.tags, c.route_filter))
       AND (c.send_mode = 'mixed' OR (c.send_mode = 'media') = post.has_media)
       AND (post.channels = '{}' OR c.channel_id::text = ANY (post.channels))
       AND (post.channel_tags = '{}' OR c.tags && post.channel_tags)
