@@ -25,11 +25,17 @@ AS $$
           ON q.workspace_id = c.workspace_id
          AND q.channel_id = c.channel_id
          AND q.claim_token IS NULL
-        JOIN deliveries d
-          ON d.workspace_id = q.workspace_id
-         AND d.delivery_id = q.delivery_id
+        CROSS JOIN LATERAL (
+            -- One probe per delivery that waits, however the planner would weigh reading them all.
+            SELECT d.delivery_id, d.message_id, d.channel_id, d.status, d.not_before, d.scheduled_for, d.next_retry_at,
+                   d.render_meta, d.created_at
+            FROM deliveries d
+            WHERE d.workspace_id = q.workspace_id
+              AND d.delivery_id = q.delivery_id
+            LIMIT 1
+        ) AS d
         JOIN messages m
-          ON m.workspace_id = d.workspace_id
+          ON m.workspace_id = q.workspace_id
          AND m.message_id = d.message_id
         WHERE c.workspace_id = p_workspace_id
           AND c.channel_id = ANY (p_channel_ids)

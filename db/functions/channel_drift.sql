@@ -27,9 +27,14 @@ AS $$
                min(due_of(d.status, d.not_before, d.scheduled_for, d.next_retry_at))
                    FILTER (WHERE d.status IN ('queued', 'retry')) AS due
         FROM delivery_queue q
-        JOIN deliveries d
-          ON d.workspace_id = q.workspace_id
-         AND d.delivery_id = q.delivery_id
+        CROSS JOIN LATERAL (
+            -- One probe per live delivery, however the planner would weigh reading them all.
+            SELECT d.status, d.not_before, d.scheduled_for, d.next_retry_at
+            FROM deliveries d
+            WHERE d.workspace_id = q.workspace_id
+              AND d.delivery_id = q.delivery_id
+            LIMIT 1
+        ) AS d
         WHERE q.workspace_id = p_workspace_id
           AND (p_channel_ids IS NULL OR q.channel_id = ANY (p_channel_ids))
         GROUP BY q.channel_id

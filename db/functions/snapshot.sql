@@ -41,9 +41,14 @@ AS $$
                min(due) FILTER (WHERE d.status IN ('queued', 'retry') AND due <= clock.now) AS oldest_due_at
         FROM clock, chosen w
         JOIN delivery_queue q USING (workspace_id)
-        JOIN deliveries d
-          ON d.workspace_id = q.workspace_id
-         AND d.delivery_id = q.delivery_id
+        CROSS JOIN LATERAL (
+            -- One probe per live delivery, however the planner would weigh reading them all.
+            SELECT d.status, d.not_before, d.scheduled_for, d.next_retry_at
+            FROM deliveries d
+            WHERE d.workspace_id = q.workspace_id
+              AND d.delivery_id = q.delivery_id
+            LIMIT 1
+        ) AS d
         CROSS JOIN LATERAL due_of(d.status, d.not_before, d.scheduled_for, d.next_retry_at) AS due
         GROUP BY q.workspace_id, q.channel_id, d.status
     ), in_channels AS MATERIALIZED (

@@ -31,11 +31,16 @@ CROSS JOIN LATERAL (
            min(d.created_at) AS oldest_at,
            max(m.last_seen_at) AS last_seen_at
     FROM delivery_queue q
-    JOIN deliveries d
-      ON d.workspace_id = q.workspace_id
-     AND d.delivery_id = q.delivery_id
+    CROSS JOIN LATERAL (
+        -- One probe per delivery that waits, however the planner would weigh reading them all.
+        SELECT d.message_id, d.status, d.next_retry_at, d.created_at
+        FROM deliveries d
+        WHERE d.workspace_id = q.workspace_id
+          AND d.delivery_id = q.delivery_id
+        LIMIT 1
+    ) AS d
     JOIN messages m
-      ON m.workspace_id = d.workspace_id
+      ON m.workspace_id = q.workspace_id
      AND m.message_id = d.message_id
     WHERE q.workspace_id = c.workspace_id
       AND q.channel_id = c.channel_id

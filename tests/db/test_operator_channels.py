@@ -230,6 +230,23 @@ async def test_a_post_that_is_repeated_during_the_resume_is_never_lost(database,
     assert (await repeated)["enqueued"] == 1
 
 
+async def test_a_resume_waits_for_a_delivery_before_it_makes_the_channel_due(database, tenant, operator):
+    """Who holds a delivery may want channel_due next, and must not find it taken by who waits for the delivery."""
+    channel = await tenant.channel(catch_up={"policy": "newest", "keep": 0})
+    [delivery] = await tenant.backlog(channel, 1)
+    await operator.pause(channel)
+    await tenant.claim()
+    holder, waiter = await database.connect(), await database.connect()
+
+    async with holder.transaction():
+        await holder.execute("SELECT 1 FROM deliveries WHERE delivery_id = $1 FOR UPDATE", delivery)
+        resume = running(Operator(tenant.on(waiter)).resume(channel))
+        await eventually(lambda: is_waiting(tenant.db, waiter.get_server_pid()))
+        await tenant.on(holder).set_delivery(delivery, "not_before = now()")
+
+    assert await resume == {channel: "resumed"}
+
+
 async def test_opening_and_closing_among_claims_and_posts_meets_no_deadlock(database, tenant):
     for tag in "abc":
         await tenant.channel(

@@ -54,8 +54,8 @@ async def test_every_channel_says_how_it_stands_why_and_until_when(tenant, opera
     names = ["cooling", "disabled", "full", "open", "paused", "window"]
     channels = {name: await tenant.channel(title=name, max_parallel=1) for name in names}
     await tenant.set_channel(channels["window"], """window_mode = 'windowed', posting_window = '{"mon": []}'""")
-    for channel in channels.values():
-        await tenant.backlog(channel, 1)
+    waiting = {name: (await tenant.backlog(channel, 1))[0] for name, channel in channels.items()}
+    await tenant.set_delivery(waiting["paused"], "not_before = now() - interval '2 days'")
     await operator.disable(channels["disabled"])
     await operator.pause(channels["paused"])
     await tenant.set_channel(channels["cooling"], "next_allowed_at = now() + interval '1 minute'")

@@ -36,6 +36,10 @@ SHOWN = (
     *("server_version", "fsync", "synchronous_commit", "full_page_writes", "data_checksums", "wal_level"),
     *("shared_buffers", "max_wal_size", "checkpoint_timeout", "autovacuum", "max_connections", "jit"),
 )
+TABLES = """
+    SELECT string_agg(format('%I', relname), ', ')
+    FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"""
 PACKAGES = ("asyncpg", "aiohttp", "uvloop", "nats-py", "pgqueuer", "procrastinate", "psycopg")
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -119,24 +123,19 @@ async def connected(url: str) -> AsyncIterator[Connection]:
 
 
 async def vacuum(url: str) -> None:
+    """Every table but the catalog's."""
     async with connected(url) as connection:
-        await connection.execute("VACUUM ANALYZE")
+        tables = await connection.fetchval(TABLES)
+        await connection.execute(f"VACUUM ANALYZE {tables}")
 
 
 def machine() -> dict[str, Any]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"cores": os.cpu_count(), "memory_gb": round(memory / 1e9, 1), "load_average": os.getloadavg()[0]}
+    return {"cores": os.cpu_count(), "memory_gb": round(memory / 1e9, 1), "load_average": round(os.getloadavg()[0], 2)}
 
 
 def versions() -> dict[str, str]:
     return {name: version(name) for name in PACKAGES}
-
-
-async def timed(work: Callable[[], Any]) -> float:
-    """Seconds that it took."""
-    started = time.perf_counter()
-    await work()
-    return time.perf_counter() - started
 
 
 async def settled(condition: Callable[[], Any], within: float, complaint: str) -> None:

@@ -8,7 +8,6 @@ from autopost_adapters.base import Adapter
 from autopost_contracts.ids import WorkspaceId
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_runtime.identity import new_id
-from autopost_runtime.postgres import Database
 
 from autopost_cli.bench.arena import Arena, BenchError, connected, vacuum
 from autopost_cli.bench.figures import Figures
@@ -24,6 +23,7 @@ from autopost_cli.bench.tenants import (
 )
 
 EVENTS_EACH = 3
+WARM_UP_CHANNELS = 20
 NAMES = ("few", "many", "very_many")
 
 
@@ -75,15 +75,11 @@ async def fill(tenant: Tenant, deliveries: int) -> int:
 async def warm_up(tenant: Tenant) -> WorkspaceId:
     """A second workspace with a few deliveries, for whoever has to get ready."""
     async with connected(tenant.url) as connection:
-        other = await make_tenant(connection, WorkspaceId(new_id()), 1, ALL_GATES_ON)
+        other = await make_tenant(connection, WorkspaceId(new_id()), WARM_UP_CHANNELS, ALL_GATES_ON)
     async with owned(tenant) as database:
-        await _enqueue_all(database, other)
+        for post in (await Writer.of(database, other)).write(WARM_UP // WARM_UP_CHANNELS):
+            await enqueue(database, other, post)
     return other.workspace_id
-
-
-async def _enqueue_all(database: Database, tenant: Tenant) -> None:
-    for post in (await Writer.of(database, tenant)).write(WARM_UP):
-        await enqueue(database, tenant, post)
 
 
 async def check_drained(tenant: Tenant, deliveries: int) -> None:

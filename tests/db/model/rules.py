@@ -1,0 +1,351 @@
+"""What each step may do: every change of a row must be explained by the step that made it, and none may be missing.
+
+``seen`` is what the step saw: one view, or, when it had to wait for others to end, the views before and after
+that; an answer that fits either is right.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from db.model.queue_model import (
+    FOREVER,
+    GIVEN_UP,
+    LIVE,
+    SECOND,
+    Channel,
+    Row,
+    Terms,
+    View,
+    check_spacing,
+    demand,
+    retry_delay,
+)
+
+PAUSE = 3600 * SECOND
+STREAK = 3
+
+
+@dataclass
+class Done:
+    """A step and all that its transaction wrote by it."""
+
+    kind: str
+    args: dict[str, Any]
+    answer: Any
+    began: int
+    ended: int
+    seen: Sequence[View]
+    changes: dict[str, tuple[Row | None, Row]]
+    channels: dict[str, tuple[Channel, Channel]]
+    gates: dict[str, tuple[int | None, int | None]]
+    terms: dict[str, Terms]
+    others_claim: bool
+    others_open: bool
+
+    @property
+    def view(self) -> View:
+        return self.seen[-1]
+
+
+Explained: TypeAlias = set[str]
+
+
+def twin_of(view: View, row_message: str, channel: str, now: int, ttl: int, but: str = "") -> bool | None:
+    """``None`` when it cannot be told: a window that ends in this very moment."""
+    found: bool | None = False
+    for row in view.all_rows():
+        if (row.message, row.channel) != (row_message, channel) or row.delivery == but:
+            continue
+        if row.status in LIVE:
+            return True
+        if row.status == "sent":
+            left = (row.sent_at or 0) + ttl - now
+            if left > SECOND:
+                return True
+            found = None if left > -SECOND else found
+    return found
+
+
+def enqueue(done: Done) -> Explained:
+    message = done.answer["message_id"]
+    born = {after.channel: after for before, after in done.changes.values() if before is None}
+    for channel in done.args["channels"]:
+        open_ = {view.channel(channel).enabled for view in done.seen}
+        twins = {twin_of(view, message, channel, done.ended, done.terms[channel].ttl) for view in done.seen}
+        if channel in born:
+            demand(True in open_, "a disabled channel gets nothing new", channel)
+            demand(twins != {True}, "dedup window and in-flight guard", "a twin was let in", born[channel])
+        elif open_ == {True}:
+            demand(twins != {False}, "no lost delivery", "nothing was enqueued for", channel, done.answer)
+    demand(done.answer["enqueued"] == len(born), "no lost delivery", done.answer, born)
+    for row in born.values():
+        demand(row.status == "queued" and row.message == message, "legal transitions only", row)
+    return {row.delivery for row in born.values()}
+
+
+def claim(done: Done) -> Explained:
+    claims = done.answer or []
+    demand(not (claims and done.others_claim), "one claim in a workspace", claims)
+    demand(len(claims) <= done.args["limit"], "a claim keeps its limit", claims)
+    for delivery, token, attempt, _slot in claims:
+        demand(delivery in done.changes, "a claim is written before it is told", delivery)
+        before, after = done.changes[delivery]
+        channel = done.view.channel(after.channel)
+        demand(before is not None and before.status in ("queued", "retry"), "legal transitions only", before)
+        assert before
+        demand(after.status == "sending" and after.attempt == attempt, "a claim is written before it is told", after)
+        demand(after.token == token, "fences", "the token told is not the one written", after)
+        demand(before.due <= done.ended, "nothing goes out before it is due", before, done.ended)
+        demand(channel.enabled, "nothing goes out of a disabled channel", after)
+        demand((channel.paused_until or 0) <= done.ended, "nothing goes out of a paused channel", after)
+        demand((after.lease or 0) > done.ended, "a lease is ahead", after)
+        _check_gates(done, before, after)
+    _check_ledger(done, {done.changes[claim[0]][1].channel for claim in claims})
+    return {claim[0] for claim in claims}
+
+
+def _check_gates(done: Done, before: Row, after: Row) -> None:
+    terms, slot = done.terms[after.channel], after.slot or 0
+    demand(slot >= (done.view.channel(after.channel).gate or 0), "slots honour the channel's gate", after)
+    demand(slot >= (done.view.gate(terms.group) or 0), "slots honour the group's gate", after)
+    demand(slot <= done.ended, "no look-ahead", after)
+    done.view.slots.append((after.channel, slot, before.calls))
+
+
+def _check_ledger(done: Done, channels: set[str]) -> None:
+    slots = done.view.all_slots()
+    for channel in channels:
+        terms = done.terms[channel]
+        check_spacing([(s, n) for c, s, n in slots if c == channel], terms.step, "channel")
+        of_group = [(s, n) for c, s, n in slots if done.terms[c].group == terms.group]
+        check_spacing(of_group, terms.group_step, "group")
+
+
+def commit(done: Done) -> Explained:
+    outcomes = done.args["outcomes"]
+    demand(len(done.answer or []) == len(outcomes), "one verdict per outcome", done.answer)
+    ended: list[tuple[dict[str, Any], Row, Row]] = []
+    used = set()
+    for outcome, (delivery, verdict, status, _at) in zip(outcomes, done.answer or [], strict=True):
+        row = done.view.row(delivery)
+        key = (delivery, outcome["claim_token"])
+        current = bool(row and row.status == "sending" and row.token == key[1] and key not in used)
+        demand((verdict == "committed") == current, "fences", outcome, verdict, row)
+        if not current:
+            continue
+        assert row
+        used.add(key)
+        demand(delivery in done.changes, "a verdict is written before it is told", delivery)
+        after = done.changes[delivery][1]
+        demand(after == _ending(outcome, row, after, done.terms[row.channel]), "endings", outcome, row, after)
+        demand(status == after.status, "endings", status, after)
+        ended.append((outcome, row, after))
+    _check_penalties(done, ended)
+    return {row.delivery for _, row, _ in ended}
+
+
+def _ending(outcome: dict[str, Any], row: Row, after: Row, terms: Terms) -> Row:
+    now, retry_at = after.updated_at, None
+    hold = None
+    match outcome:
+        case {"result": "sent"}:
+            status = "sent"
+        case {"result": "released"}:
+            status, retry_at = "retry", now
+        case {"category": "PERMANENT"}:
+            status = "failed_permanent"
+        case {"ambiguous": True} if terms.on_ambiguous == "hold":
+            status, retry_at, hold = "retry", FOREVER, "ambiguous"
+        case _ if row.attempt >= row.max_attempts:
+            status = "dead"
+        case _:
+            status, retry_at = "retry", now + retry_delay(row.attempt, outcome.get("retry_after_ms"))
+    return row._replace(
+        status=status,
+        token=None,
+        lease=None,
+        hold=hold,
+        sent_at=now if status == "sent" else None,
+        next_retry_at=retry_at,
+        provider_message_id=outcome.get("provider_message_id") or row.provider_message_id,
+        updated_at=now,
+    )
+
+
+def _check_penalties(done: Done, ended: list[tuple[dict[str, Any], Row, Row]]) -> None:
+    for channel in {row.channel for _, row, _ in ended}:
+        was, own = done.view.channel(channel), [(o, after) for o, row, after in ended if row.channel == channel]
+        now = own[0][1].updated_at
+        failures = sum(o.get("category") == "PERMANENT" and o.get("scope") == "channel" for o, _ in own)
+        arrived = any(o["result"] == "sent" for o, _ in own)
+        streak = (0 if arrived else was.streak) + failures
+        waits = [o.get("retry_after_ms") for o, _ in own if o.get("scope") == "channel" and o["category"] == "TRANSIENT"]
+        wait = max((w for w in waits if w is not None), default=None)
+        wanted = was._replace(
+            streak=streak,
+            paused_until=max(was.paused_until or 0, now + PAUSE) if failures else was.paused_until,
+            enabled=was.enabled and not (failures and streak >= STREAK),
+            gate=was.gate if wait is None else max(was.gate or 0, now + wait * 1000),
+        )
+        demand(done.channels.get(channel, (was, was))[1] == wanted, "penalties", wanted, done.channels.get(channel))
+    for group in {done.terms[row.channel].group for _, row, _ in ended}:
+        own = [(o, after) for o, row, after in ended if done.terms[row.channel].group == group]
+        asked = [o for o, _ in own if o.get("scope") == "platform"]
+        waits = [o.get("retry_after_ms", 60_000 if o["category"] == "PERMANENT" else None) for o in asked]
+        gate = max((own[0][1].updated_at + w * 1000 for w in waits if w is not None), default=0)
+        had = done.view.gate(group)
+        wanted_gate = max(had or 0, gate) or None
+        demand(done.gates.get(group, (had, had))[1] == wanted_gate, "cooldowns", wanted_gate, done.gates.get(group))
+
+
+def recover(done: Done) -> Explained:
+    ahead = done.args["ahead_us"]
+    explained = set()
+    for delivery, (before, after) in done.changes.items():
+        if not before or before.status != "sending" or after.status == "sending":
+            continue
+        terms = done.terms[before.channel]
+        demand((before.lease or 0) < done.ended + ahead, "a running lease is not taken away", before, done.ended)
+        held, dead = terms.on_ambiguous == "hold", before.attempt >= before.max_attempts
+        retry_at = FOREVER if held else None if dead else after.updated_at + retry_delay(before.attempt, None)
+        wanted = ("retry" if held or not dead else "dead", retry_at, None)
+        demand((after.status, after.next_retry_at, after.token) == wanted, "endings", "recovered", before, after)
+        explained.add(delivery)
+    demand(done.answer == len(explained), "recovery tells what it took", done.answer, explained)
+    if not done.others_open:
+        left = [r for r in done.view.all_rows() if r.status == "sending" and (r.lease or 0) < done.began + ahead]
+        demand({r.delivery for r in left} <= explained, "no lost delivery", "an expired lease was left", left)
+    return explained
+
+
+def renew(done: Done) -> Explained:
+    explained = set()
+    for delivery, token in zip(done.args["ids"], done.args["tokens"], strict=True):
+        row = done.view.row(delivery)
+        current = bool(row and row.status == "sending" and row.token == token)
+        demand((delivery in (done.answer or [])) == current, "fences", "renewed", row, token, done.answer)
+        if current and delivery in done.changes:
+            before, after = done.changes[delivery]
+            assert before
+            wanted = before._replace(lease=after.lease, updated_at=after.updated_at)
+            demand(after == wanted and (after.lease or 0) > done.ended, "fences", "a lease was renewed", after)
+            explained.add(delivery)
+    return explained
+
+
+def progress(done: Done) -> Explained:
+    [delivery], token = done.args["ids"], done.args["token"]
+    row = done.view.row(delivery)
+    current = bool(row and row.status == "sending" and row.token == token)
+    demand(done.answer == current, "fences", "progress", row, token, done.answer)
+    if not current or delivery not in done.changes:
+        return set()
+    before, after = done.changes[delivery]
+    assert before
+    demand(after == before._replace(parts=before.parts + 1, updated_at=after.updated_at), "progress", before, after)
+    return {delivery}
+
+
+def operate(done: Done) -> Explained:
+    """pause, resume, disable, enable: the channel, and on opening what its catch-up policy drops."""
+    channel = done.args["channel"]
+    was = done.view.channel(channel)
+    is_ = done.channels.get(channel, (was, was))[1]
+    closed = not was.enabled or (was.paused_until or 0) > done.began
+    match done.kind:
+        case "pause":
+            until = is_.paused_until or 0
+            demand(until >= max(done.began + done.args["for_us"], was.paused_until or 0), "pauses", was, is_)
+            wanted = was._replace(paused_until=until)
+        case "disable":
+            wanted = was._replace(enabled=False)
+        case "resume":
+            wanted = was._replace(paused_until=None if (was.paused_until or 0) > done.ended else is_.paused_until)
+        case _:
+            wanted = was._replace(enabled=True, streak=0, paused_until=None if closed else is_.paused_until)
+    demand(is_ == wanted, "operators", done.kind, was, is_)
+    explained = set()
+    for delivery, (before, after) in done.changes.items():
+        if before and (before.status, after.status) in {("queued", "failed_permanent"), ("retry", "failed_permanent")}:
+            fine = done.kind in ("resume", "enable") and closed and done.terms[channel].catch_up
+            demand(fine and before.channel == channel, "no lost delivery", "dropped", before)
+            explained.add(delivery)
+    return explained
+
+
+def requeue(done: Done) -> Explained:
+    explained = set()
+    for delivery in done.args["ids"]:
+        row = done.view.row(delivery)
+        back = delivery in done.changes
+        if done.kind == "requeue":
+            demand(back == ((done.answer or {}).get(delivery) == "requeued"), "verdicts are true", delivery, done.answer)
+        else:
+            given_up = bool(row and row.status in GIVEN_UP)
+            demand(back == given_up, "a raw update is carried out", row)
+        if not back:
+            continue
+        before, after = done.changes[delivery]
+        assert before
+        demand(before.status in GIVEN_UP and after.status == "retry", "legal transitions only", before, after)
+        twin = twin_of(done.view, before.message, before.channel, done.ended, done.terms[before.channel].ttl, delivery)
+        if done.kind == "requeue":
+            demand(twin is not True, "dedup window and in-flight guard", "requeued beside a twin", before)
+        done.view.forced.add((before.message, before.channel))
+        explained.add(delivery)
+    return explained
+
+
+def release(done: Done) -> Explained:
+    explained = set()
+    for delivery, (before, after) in done.changes.items():
+        if before and before.status == "sending" and after.status == "retry":
+            forced = done.args.get("force", False) or done.kind == "raw_release"
+            demand(forced or (before.lease or 0) < done.ended, "a running lease is not taken away", before)
+            demand(after.token is None, "fences", after)
+            explained.add(delivery)
+    if done.kind == "release":
+        demand(set(done.answer or []) == explained, "verdicts are true", done.answer, explained)
+    return explained
+
+
+def resolve(done: Done) -> Explained:
+    [delivery] = done.args["ids"]
+    before = done.view.row(delivery)
+    held = bool(before and before.status == "retry" and before.hold and before.next_retry_at == FOREVER)
+    verdict = done.answer["verdict"]
+    demand((verdict in ("sent", "continues", "resent")) == held, "verdicts are true", before, done.answer)
+    if not held:
+        return set()
+    after = done.changes[delivery][1]
+    demand(after.status == ("sent" if verdict == "sent" else "retry"), "endings", done.answer, after)
+    return {delivery}
+
+
+RULES: dict[str, Callable[[Done], Explained]] = {
+    "enqueue": enqueue,
+    "claim": claim,
+    "commit": commit,
+    "recover": recover,
+    "renew": renew,
+    "progress": progress,
+    **dict.fromkeys(("pause", "resume", "disable", "enable"), operate),
+    **dict.fromkeys(("requeue", "raw_requeue"), requeue),
+    **dict.fromkeys(("release", "raw_release"), release),
+    "resolve": resolve,
+    "age": lambda _: set(),
+}
+
+
+def check_step(done: Done) -> None:
+    explained = RULES[done.kind](done)
+    for delivery, (before, after) in done.changes.items():
+        demand(delivery in explained, "every change is explained", done.kind, before, after)
+    for channel, (was, is_) in done.channels.items():
+        demand((is_.gate or 0) >= (was.gate or 0), "gates never go back", was, is_)
+        known = done.kind in ("claim", "commit") or done.args.get("channel") == channel
+        demand(known, "every change is explained", done.kind, was, is_)
+    for group, (had, has) in done.gates.items():
+        demand((has or 0) >= (had or 0), "gates never go back", group, had, has)
+        demand(done.kind in ("claim", "commit"), "every change is explained", done.kind, group)
