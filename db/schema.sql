@@ -362,7 +362,7 @@ CREATE TABLE workspace_due (
 ) WITH (fillfactor = 50);
 
 -- One row per delivery that was given up (dead, failed_permanent): what a human may have to look at, found without
--- reading what was sent. Written by the triggers of note_given_up; skip() adds that somebody has looked.
+-- reading what was sent. Written by the triggers of deliveries; skip() adds that somebody has looked.
 CREATE TABLE given_up (
     workspace_id uuid NOT NULL,
     delivery_id uuid NOT NULL,
@@ -737,7 +737,6 @@ SET check_function_bodies = off;
 \ir functions/mark_sent.sql
 \ir functions/missing_profiles.sql
 \ir functions/next_due_at.sql
-\ir functions/note_given_up.sql
 \ir functions/open_channels.sql
 \ir functions/pass_gate.sql
 \ir functions/pause_channels.sql

@@ -2,7 +2,7 @@
 --
 -- Refuses a birth in any status but queued, failed_permanent and deduped, and puts what is live into the queue.
 --
--- Appends   delivery_queue, one row per queued delivery
+-- Appends   delivery_queue, one row per queued delivery; given_up, one row per failed_permanent
 -- Changes   channel_due, earlier only; inside a batch not yet: enqueue_messages_and_deliveries_batch does it at its
 --           end for all, in one order
 -- Locks     channel_due by key; the foreign key already holds each channel FOR KEY SHARE, which is what keeps
@@ -39,6 +39,11 @@ BEGIN
       ON r.workspace_id = n.workspace_id
      AND r.rendering_id = n.rendering_id
     WHERE n.status = 'queued';
+
+    INSERT INTO given_up (workspace_id, delivery_id, channel_id, status, given_up_at)
+    SELECT n.workspace_id, n.delivery_id, n.channel_id, n.status, _now
+    FROM new_rows n
+    WHERE n.status = 'failed_permanent';
 
     IF current_setting('autopost.in_batch', true) = 'on' THEN
         RETURN NULL;

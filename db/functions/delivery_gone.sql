@@ -14,6 +14,11 @@ BEGIN
         RAISE EXCEPTION 'a live delivery cannot be deleted'
             USING ERRCODE = 'AP005', HINT = 'move it to dead first, with an event that says why';
     END IF;
+
+    DELETE FROM given_up g
+    USING old_rows o
+    WHERE g.workspace_id = o.workspace_id
+      AND g.delivery_id = o.delivery_id;
     RETURN NULL;
 END $$;
 

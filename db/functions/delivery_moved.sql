@@ -1,7 +1,7 @@
 -- delivery_moved() trigger on deliveries, after UPDATE, once per statement
 --
--- Refuses illegal moves, whoever makes them, and carries the legal ones into delivery_queue, channel_counters
--- and channel_due. An operator's UPDATE and our functions take this same path, so the tables cannot disagree.
+-- Refuses illegal moves, whoever makes them, and carries the legal ones into delivery_queue, given_up,
+-- channel_counters and channel_due. An operator's UPDATE and our functions take this same path, so the tables cannot disagree.
 --
 -- Changes   delivery_queue (taken, freed, woken, removed), channel_counters, channel_due
 -- Locks     channels FOR KEY SHARE (only for rows that wait again), delivery_queue, channel_counters,
@@ -48,6 +48,8 @@ BEGIN
            bool_or(m.now_is IN ('claimed', 'sending')) AS some_taken,
            bool_or(m.now_is IN ('queued', 'retry')) AS some_waiting,
            bool_or(m.now_is IN ('sent', 'deduped', 'failed_permanent', 'dead')) AS some_final,
+           bool_or(m.now_is IN ('failed_permanent', 'dead')) AS some_given_up,
+           bool_or(m.was IN ('failed_permanent', 'dead') AND m.now_is = 'retry') AS some_brought_back,
            (SELECT array_agg(f.workspace_id ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS workspaces,
            (SELECT array_agg(f.channel_id ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS channels,
            (SELECT array_agg(f.started ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS started,
@@ -80,6 +82,23 @@ BEGIN
         WHERE q.workspace_id = n.workspace_id
           AND q.delivery_id = n.delivery_id
           AND n.status IN ('sent', 'deduped', 'failed_permanent', 'dead');
+    END IF;
+
+    -- given_up has a row while a delivery is dead or failed_permanent. One that is brought back loses it, and with
+    -- it the mark of skip(): should it die again, the alert sees it again.
+    IF _seen.some_given_up THEN
+        INSERT INTO given_up (workspace_id, delivery_id, channel_id, status, given_up_at)
+        SELECT n.workspace_id, n.delivery_id, n.channel_id, n.status, _now
+        FROM new_rows n
+        WHERE n.status IN ('failed_permanent', 'dead')
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF _seen.some_brought_back THEN
+        DELETE FROM given_up g
+        USING new_rows n
+        WHERE g.workspace_id = n.workspace_id
+          AND g.delivery_id = n.delivery_id
+          AND n.status = 'retry';
     END IF;
 
     IF _seen.some_waiting THEN

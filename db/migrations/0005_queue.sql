@@ -103,7 +103,7 @@ CREATE TABLE workspace_due (
 ) WITH (fillfactor = 50);
 
 -- One row per delivery that was given up (dead, failed_permanent): what a human may have to look at, found without
--- reading what was sent. Written by the triggers of note_given_up; skip() adds that somebody has looked.
+-- reading what was sent. Written by the triggers of deliveries; skip() adds that somebody has looked.
 CREATE TABLE given_up (
     workspace_id uuid NOT NULL,
     delivery_id uuid NOT NULL,

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from datetime import MAXYEAR, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RenderingId, RunId, WorkspaceId
 from autopost_contracts.plan import Plan
@@ -138,7 +137,7 @@ def _claim(workspace: WorkspaceId, row: Any) -> Claim:
         channel_id=ChannelId(row["channel_id"]),
         rendering_id=RenderingId(row["rendering_id"]),
         attempt=row["attempt"],
-        claim_token=ClaimToken(UUID(int=row["claim_token"].int)),
+        claim_token=ClaimToken(row["claim_token"]),
         slot_in=row["slot_at"] - row["now"],
         pace=row["pace"],
         platform=row["platform"],

@@ -7,6 +7,7 @@ Each acknowledged part is recorded before the next one goes out.
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Protocol
 
@@ -17,7 +18,7 @@ from autopost_contracts.plan import Part, Plan
 from autopost_runtime import telemetry
 from autopost_runtime.config import Secret
 from autopost_runtime.logs import get_logger
-from opentelemetry.trace import Link, StatusCode
+from opentelemetry.trace import Link, Span, StatusCode
 
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Claim
@@ -65,24 +66,13 @@ class Sender:
 
     async def deliver(self, job: Job) -> Outcome | Released | None:
         """``None`` when the claim turned out to be somebody else's by now: there is nothing to commit."""
-        claim = job.claim
-        with telemetry.tracer().start_as_current_span(
-            "deliver",
-            context=telemetry.context_from(None if claim.age > LONG_AGO else claim.traceparent),
-            links=_links(job),
-            attributes={
-                "autopost.workspace_id": str(claim.workspace_id),
-                "autopost.delivery_id": str(claim.delivery_id),
-                "autopost.platform": claim.platform,
-                "autopost.attempt": claim.attempt,
-            },
-        ) as span:
-            started = time.monotonic()
+        started = time.monotonic()
+        with _span_of(job) as span:
             outcome = await self._deliver(job)
-            if isinstance(outcome, Failed):
+            if span is not None and isinstance(outcome, Failed):
                 span.set_status(StatusCode.ERROR, outcome.code)
-            _log(claim, outcome, time.monotonic() - started)
-            return outcome
+            _log(job.claim, outcome, time.monotonic() - started)
+        return outcome
 
     async def _deliver(self, job: Job) -> Outcome | Released | None:
         claim = job.claim
@@ -133,6 +123,24 @@ class Sender:
         return answer
 
 
+def _span_of(job: Job) -> AbstractContextManager[Span | None]:
+    """The span of this delivery, in the trace of its post; none where nobody would see it, since it costs a lot."""
+    if not telemetry.exporting():
+        return nullcontext()
+    claim = job.claim
+    return telemetry.tracer().start_as_current_span(
+        "deliver",
+        context=telemetry.context_from(None if claim.age > LONG_AGO else claim.traceparent),
+        links=_links(job),
+        attributes={
+            "autopost.workspace_id": str(claim.workspace_id),
+            "autopost.delivery_id": str(claim.delivery_id),
+            "autopost.platform": claim.platform,
+            "autopost.attempt": claim.attempt,
+        },
+    )
+
+
 def _links(job: Job) -> list[Link]:
     """The claim that took it and, where it is no longer the parent, the post it came from."""
     links = [job.link] if job.link else []
@@ -161,5 +169,6 @@ def _log(claim: Claim, outcome: Outcome | Released | None, duration: float) -> N
         attempt=claim.attempt,
         verdict=verdict,
         code=code,
+        trace_id=claim.trace_id,
         seconds=round(duration, 4),
     )
