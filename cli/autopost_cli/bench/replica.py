@@ -1,4 +1,4 @@
-"""A dispatcher as it ships: the same parts with the same defaults, wired as in its ``__main__``, that counts.
+"""A dispatcher as it ships: the same parts with the same defaults, its own pipeline, that counts.
 
 Run as a program it is a replica of its own: it says ``ready``, starts on ``go``, tells how many it has committed, and
 ends when its standard input does.
@@ -19,17 +19,13 @@ from autopost_adapters.registry import adapters
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import Part
-from autopost_contracts.subjects import Topology
 from autopost_dispatcher.answers import Answers
-from autopost_dispatcher.claim import Claimer
-from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.credentials import Credentials
-from autopost_dispatcher.dispatch import Dispatch, poll
+from autopost_dispatcher.dispatch import poll
 from autopost_dispatcher.gateway import NEVER, Committed, Gateway
-from autopost_dispatcher.plans import PlanCache
+from autopost_dispatcher.pipeline import pipeline
 from autopost_dispatcher.schedule import Schedule
-from autopost_dispatcher.send import Sender
 from autopost_runtime import logs, telemetry
 from autopost_runtime.config import load
 from autopost_runtime.http import HttpClient
@@ -42,7 +38,6 @@ from autopost_cli.bench.tenants import TOKEN
 
 NOOP = "noop"
 WARM_UP = 300
-LAST_CALLS = timedelta(seconds=5)
 
 Told = Callable[[int], None]
 
@@ -124,43 +119,19 @@ async def replica(
     _observe(config)
     async with open_database(config, service) as database, open_bus(config, service) as bus:
         made = Replica(service, config, database, told)
-        gateway, schedule = made.gateway, made.schedule
-        sender = Sender(
-            sending,
-            PlanCache(gateway),
-            Credentials(gateway, TOKEN),
-            gateway,
-            provider_timeout=config.provider_timeout,
-            stopping=service.stopping,
-        )
-        committer = Committer(
-            gateway,
-            pause=config.pause_on_permanent,
-            disable_streak=config.disable_after_permanent_streak,
-            committed=schedule.wake,
-        )
-        dispatch = Dispatch(sender, Answers(None), committer, concurrency=config.concurrency)
-        claimer = Claimer(
-            gateway,
-            schedule,
-            bus,
-            Topology(config.nats_namespace),
-            limit=config.dispatcher_limit_per_workspace,
-            lease=config.sending_lease,
-            room=dispatch.room,
-            has_room=dispatch.has_room,
-            take=dispatch.take,
-        )
-        service.spawn(committer.run(), "commit")
-        claims = [service.spawn(claimer.run(), f"claim-{number}") for number in range(config.claimers)]
         try:
-            yield made
+            async with pipeline(
+                config,
+                service,
+                made.gateway,
+                made.schedule,
+                bus,
+                adapters=sending,
+                tokens=Credentials(made.gateway, TOKEN),
+                answers=Answers(None),
+            ):
+                yield made
         finally:
-            service.stop()
-            schedule.close()
-            dispatch.has_room.set()
-            await asyncio.gather(*claims, return_exceptions=True)
-            await dispatch.drain(LAST_CALLS)
             await service.end_tasks()
             telemetry.shutdown()
 

@@ -1,0 +1,75 @@
+"""The dispatcher put together: claim → send → commit, running between entering and leaving ``pipeline``."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from autopost_adapters.base import Adapter
+from autopost_contracts.subjects import Topology
+from autopost_runtime.jetstream import Bus
+from autopost_runtime.service import Service
+
+from autopost_dispatcher.answers import Answers
+from autopost_dispatcher.claim import Claimer
+from autopost_dispatcher.commit import Committer
+from autopost_dispatcher.config import DispatcherConfig
+from autopost_dispatcher.dispatch import Dispatch
+from autopost_dispatcher.gateway import Gateway
+from autopost_dispatcher.plans import PlanCache
+from autopost_dispatcher.schedule import Schedule
+from autopost_dispatcher.send import Sender, Tokens
+
+TO_COMMIT = timedelta(seconds=1.5)
+"""What a stop keeps back for committing how the last calls ended."""
+
+
+@asynccontextmanager
+async def pipeline(
+    config: DispatcherConfig,
+    service: Service,
+    gateway: Gateway,
+    schedule: Schedule,
+    bus: Bus,
+    *,
+    adapters: Mapping[str, Adapter],
+    tokens: Tokens,
+    answers: Answers,
+) -> AsyncIterator[Dispatch]:
+    """Leaving claims nothing more, lets calls in flight be answered, and commits how they ended: no lease is left."""
+    sender = Sender(
+        adapters,
+        PlanCache(gateway),
+        tokens,
+        gateway,
+        provider_timeout=config.provider_timeout,
+        stopping=service.stopping,
+    )
+    committer = Committer(
+        gateway,
+        pause=config.pause_on_permanent,
+        disable_streak=config.disable_after_permanent_streak,
+        committed=schedule.wake,
+    )
+    dispatch = Dispatch(sender, answers, committer, concurrency=config.concurrency)
+    claimer = Claimer(
+        gateway,
+        schedule,
+        bus,
+        Topology(config.nats_namespace),
+        limit=config.dispatcher_limit_per_workspace,
+        lease=config.sending_lease,
+        room=dispatch.room,
+        has_room=dispatch.has_room,
+        take=dispatch.take,
+    )
+    service.spawn(committer.run(), "commit")
+    claims = [service.spawn(claimer.run(), f"claim-{number}") for number in range(config.claimers)]
+    try:
+        yield dispatch
+    finally:
+        service.stop()
+        schedule.close()
+        dispatch.has_room.set()
+        await asyncio.gather(*claims, return_exceptions=True)
+        await dispatch.drain(min(config.call_drain, config.drain_timeout - TO_COMMIT))
