@@ -152,8 +152,23 @@ BEGIN
 
     GET DIAGNOSTICS _got = ROW_COUNT;
     IF _got < cardinality(_taken) THEN
-        -- Somebody holds a delivery that was chosen, or has moved it on: its slot is lost, its turn is not.
-        PERFORM make_channels_due(p_workspace_id, _channels,
-                                  array_fill(_now + interval '5 milliseconds', ARRAY[cardinality(_channels)]));
+        -- Somebody holds a delivery that was chosen, or has moved it on: its slot is lost, its turn is not. Nor is its
+        -- place: a channel that was full with it alone has nothing under way whose end would make it due.
+        WITH again AS MATERIALIZED (
+            SELECT d.channel_id
+            FROM unnest(_channels, _counts) AS p (channel_id, taken)
+            JOIN channel_due d
+              ON d.workspace_id = p_workspace_id
+             AND d.channel_id = p.channel_id
+            WHERE p.taken > 0
+            ORDER BY d.channel_id
+            FOR UPDATE OF d
+        )
+        UPDATE channel_due d
+        SET next_due_at = least(d.next_due_at, _now + interval '5 milliseconds'),
+            waits_for_place = false
+        FROM again a
+        WHERE d.workspace_id = p_workspace_id
+          AND d.channel_id = a.channel_id;
     END IF;
 END $$;

@@ -9,33 +9,38 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
-    _groups text[];
-    _channels uuid[];
+    _cooling uuid[];
+    _failing uuid[];
+    _arrived uuid[];
 BEGIN
-    SELECT array_agg(DISTINCT c.platform || ' ' || c.rate_group) FILTER (WHERE o.scope = 'platform'),
-           array_agg(DISTINCT c.channel_id) FILTER (WHERE o.scope = 'channel'
-                                                       OR (o.result = 'sent' AND c.error_streak <> 0))
-    INTO _groups, _channels
+    -- The channels are looked up afterwards, by key: joined here, a planner that takes them for one row would pair
+    -- every channel of the workspace with every outcome.
+    SELECT coalesce(array_agg(DISTINCT d.channel_id) FILTER (WHERE o.result = 'failed' AND o.scope = 'platform'), '{}'),
+           coalesce(array_agg(DISTINCT d.channel_id) FILTER (WHERE o.result = 'failed' AND o.scope = 'channel'), '{}'),
+           coalesce(array_agg(DISTINCT d.channel_id) FILTER (WHERE o.result = 'sent'), '{}')
+    INTO _cooling, _failing, _arrived
     FROM jsonb_to_recordset(p_outcomes) AS o (delivery_id uuid, result text, scope text)
     JOIN deliveries d
       ON d.workspace_id = p_workspace_id
-     AND d.delivery_id = o.delivery_id
-    JOIN channels c
-      ON c.workspace_id = d.workspace_id
-     AND c.channel_id = d.channel_id
-    WHERE o.result = 'failed' OR c.error_streak <> 0;
+     AND d.delivery_id = o.delivery_id;
 
     PERFORM 1
     FROM platform_limits g
     WHERE g.workspace_id = p_workspace_id
-      AND g.platform || ' ' || g.rate_group = ANY (_groups)
+      AND (g.platform, g.rate_group) IN (
+          SELECT c.platform, c.rate_group
+          FROM channels c
+          WHERE c.workspace_id = p_workspace_id
+            AND c.channel_id = ANY (_cooling)
+      )
     ORDER BY g.platform, g.rate_group
     FOR UPDATE;
 
     PERFORM 1
     FROM channels c
     WHERE c.workspace_id = p_workspace_id
-      AND c.channel_id = ANY (_channels)
+      AND c.channel_id = ANY (_failing || _arrived)
+      AND (c.channel_id = ANY (_failing) OR c.error_streak <> 0)
     ORDER BY c.channel_id
     FOR NO KEY UPDATE;
 END $$;

@@ -12,7 +12,8 @@
 --              sees. No call is made, so `attempt` stays: the attempt that is told as sent is the one whose answer
 --              was missing, and fold(events) agrees. Where calls are to follow and no attempt is left, one more is
 --              allowed.
--- Appends      sent (attempt as it stands, manual: true), or manual_requeue
+-- Appends      sent (attempt as it stands, manual: true, provider_message_id as the delivery has it; `found` when the
+--              operator's is another), or manual_requeue
 -- Locks        deliveries and its triggers' tables. The channel's streak is left alone: this says nothing of today.
 -- Raises       AP010 without operator or reason, AP011 when the decision is neither.
 CREATE OR REPLACE FUNCTION resolve_ambiguous(
@@ -33,6 +34,7 @@ DECLARE
     _part int;
     _calls int;
     _verdict text;
+    _sent_as text := p_provider_message_id;
     _now timestamptz;
 BEGIN
     IF p_decision IS NULL OR p_decision NOT IN ('sent', 'resend') THEN
@@ -90,7 +92,8 @@ BEGIN
             event_count = d.event_count + 1,
             updated_at = _now
         WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = p_delivery_id;
+          AND d.delivery_id = p_delivery_id
+        RETURNING d.provider_message_id INTO _sent_as;
     ELSE
         UPDATE deliveries d
         SET hold_reason = NULL,
@@ -116,6 +119,7 @@ BEGIN
             _held.attempt,
             jsonb_strip_nulls(_signature || jsonb_build_object(
                 'trace_id', _held.trace_id, 'from_status', _held.status, 'hold_reason', _held.hold_reason,
-                'part', _part, 'provider_message_id', p_provider_message_id)));
+                'part', _part, 'provider_message_id', _sent_as,
+                'found', CASE WHEN _sent_as IS DISTINCT FROM p_provider_message_id THEN p_provider_message_id END)));
     RETURN jsonb_build_object('verdict', _verdict, 'attempt', _held.attempt);
 END $$;

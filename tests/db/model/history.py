@@ -30,7 +30,10 @@ KINDS = {
 RATES = [None, None, 30, 20, 1, 0.5]
 AGES = ["10 ms", "40 ms", "100 ms", "500 ms", "1 s", "1 s", "2 s", "2 s", "5 s", "30 s", "70 s"]
 AGES += ["330 s", "11 min", "61 min", "25 h", "8 d"]
-CATCH_UPS = [{"policy": "all"}] * 4 + [{"policy": "newest", "keep": 1}, {"policy": "drop_older", "older_than": "1 hour"}]
+CATCH_UPS = [{"policy": "all"}] * 4 + [
+    {"policy": "newest", "keep": 1},
+    {"policy": "drop_older", "older_than": "1 hour"},
+]
 
 
 class Step(NamedTuple):
@@ -69,7 +72,7 @@ def generate(seed: int) -> History:
         }
         for _ in range(chance.randint(2, 4))
     ]
-    kinds = chance.choices(list(KINDS), list(KINDS.values()), k=chance.randint(30, 55))
+    kinds = chance.choices(list(KINDS), list(KINDS.values()), k=chance.randint(40, 65))
     return History(seed, groups, channels, [_step(kind, chance) for kind in kinds])
 
 

@@ -233,4 +233,5 @@ def check_spacing(slots: list[tuple[int, int]], step: int, gate: str) -> None:
 def retry_delay(attempt: int, retry_after_ms: int | None, jitter: float = 0.5) -> int:
     if retry_after_ms is not None:
         return round(retry_after_ms * 1000 * (1 + 0.2 * jitter))
-    return round(min(2 * 2 ** (max(attempt, 1) - 1), 600) * (0.8 + 0.4 * jitter) * SECOND)
+    seconds: int = min(2 << (max(attempt, 1) - 1), 600)
+    return round(seconds * (0.8 + 0.4 * jitter) * SECOND)

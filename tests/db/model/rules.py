@@ -13,6 +13,7 @@ from db.model.queue_model import (
     GIVEN_UP,
     LIVE,
     SECOND,
+    TOLERANCE,
     Channel,
     Row,
     Terms,
@@ -67,6 +68,17 @@ def twin_of(view: View, row_message: str, channel: str, now: int, ttl: int, but:
     return found
 
 
+def fences(done: Done, delivery: str, token: str, taken: bool, used: bool = False) -> bool:
+    """Taken exactly when the token is the current one; a step that waited may have looked before it was."""
+    holds = [not used and _holds(view.row(delivery), token) for view in done.seen]
+    demand(taken in holds and (not taken or holds[-1]), "fences", done.kind, done.view.row(delivery), token, taken)
+    return taken
+
+
+def _holds(row: Row | None, token: str) -> bool:
+    return bool(row and row.status == "sending" and row.token == token)
+
+
 def enqueue(done: Done) -> Explained:
     message = done.answer["message_id"]
     born = {after.channel: after for before, after in done.changes.values() if before is None}
@@ -110,6 +122,7 @@ def _check_gates(done: Done, before: Row, after: Row) -> None:
     demand(slot >= (done.view.channel(after.channel).gate or 0), "slots honour the channel's gate", after)
     demand(slot >= (done.view.gate(terms.group) or 0), "slots honour the group's gate", after)
     demand(slot <= done.ended, "no look-ahead", after)
+    demand(slot >= done.began - TOLERANCE, "no burst after idling", after, done.began)
     done.view.slots.append((after.channel, slot, before.calls))
 
 
@@ -130,9 +143,7 @@ def commit(done: Done) -> Explained:
     for outcome, (delivery, verdict, status, _at) in zip(outcomes, done.answer or [], strict=True):
         row = done.view.row(delivery)
         key = (delivery, outcome["claim_token"])
-        current = bool(row and row.status == "sending" and row.token == key[1] and key not in used)
-        demand((verdict == "committed") == current, "fences", outcome, verdict, row)
-        if not current:
+        if not fences(done, *key, verdict == "committed", key in used):
             continue
         assert row
         used.add(key)
@@ -180,7 +191,9 @@ def _check_penalties(done: Done, ended: list[tuple[dict[str, Any], Row, Row]]) -
         failures = sum(o.get("category") == "PERMANENT" and o.get("scope") == "channel" for o, _ in own)
         arrived = any(o["result"] == "sent" for o, _ in own)
         streak = (0 if arrived else was.streak) + failures
-        waits = [o.get("retry_after_ms") for o, _ in own if o.get("scope") == "channel" and o["category"] == "TRANSIENT"]
+        waits = [
+            o.get("retry_after_ms") for o, _ in own if o.get("scope") == "channel" and o["category"] == "TRANSIENT"
+        ]
         wait = max((w for w in waits if w is not None), default=None)
         wanted = was._replace(
             streak=streak,
@@ -213,7 +226,7 @@ def recover(done: Done) -> Explained:
         demand((after.status, after.next_retry_at, after.token) == wanted, "endings", "recovered", before, after)
         explained.add(delivery)
     demand(done.answer == len(explained), "recovery tells what it took", done.answer, explained)
-    if not done.others_open:
+    if not done.others_open and len(done.seen) == 1:
         left = [r for r in done.view.all_rows() if r.status == "sending" and (r.lease or 0) < done.began + ahead]
         demand({r.delivery for r in left} <= explained, "no lost delivery", "an expired lease was left", left)
     return explained
@@ -222,10 +235,7 @@ def recover(done: Done) -> Explained:
 def renew(done: Done) -> Explained:
     explained = set()
     for delivery, token in zip(done.args["ids"], done.args["tokens"], strict=True):
-        row = done.view.row(delivery)
-        current = bool(row and row.status == "sending" and row.token == token)
-        demand((delivery in (done.answer or [])) == current, "fences", "renewed", row, token, done.answer)
-        if current and delivery in done.changes:
+        if fences(done, delivery, token, delivery in (done.answer or [])) and delivery in done.changes:
             before, after = done.changes[delivery]
             assert before
             wanted = before._replace(lease=after.lease, updated_at=after.updated_at)
@@ -236,10 +246,7 @@ def renew(done: Done) -> Explained:
 
 def progress(done: Done) -> Explained:
     [delivery], token = done.args["ids"], done.args["token"]
-    row = done.view.row(delivery)
-    current = bool(row and row.status == "sending" and row.token == token)
-    demand(done.answer == current, "fences", "progress", row, token, done.answer)
-    if not current or delivery not in done.changes:
+    if not fences(done, delivery, token, done.answer) or delivery not in done.changes:
         return set()
     before, after = done.changes[delivery]
     assert before
@@ -252,7 +259,8 @@ def operate(done: Done) -> Explained:
     channel = done.args["channel"]
     was = done.view.channel(channel)
     is_ = done.channels.get(channel, (was, was))[1]
-    closed = not was.enabled or (was.paused_until or 0) > done.began
+    closed = not was.enabled or (was.paused_until or 0) > done.began  # a pause may end while the step runs
+    surely = not was.enabled or (was.paused_until or 0) > done.ended
     match done.kind:
         case "pause":
             until = is_.paused_until or 0
@@ -263,7 +271,7 @@ def operate(done: Done) -> Explained:
         case "resume":
             wanted = was._replace(paused_until=None if (was.paused_until or 0) > done.ended else is_.paused_until)
         case _:
-            wanted = was._replace(enabled=True, streak=0, paused_until=None if closed else is_.paused_until)
+            wanted = was._replace(enabled=True, streak=0, paused_until=None if surely else is_.paused_until)
     demand(is_ == wanted, "operators", done.kind, was, is_)
     explained = set()
     for delivery, (before, after) in done.changes.items():
@@ -280,7 +288,9 @@ def requeue(done: Done) -> Explained:
         row = done.view.row(delivery)
         back = delivery in done.changes
         if done.kind == "requeue":
-            demand(back == ((done.answer or {}).get(delivery) == "requeued"), "verdicts are true", delivery, done.answer)
+            demand(
+                back == ((done.answer or {}).get(delivery) == "requeued"), "verdicts are true", delivery, done.answer
+            )
         else:
             given_up = bool(row and row.status in GIVEN_UP)
             demand(back == given_up, "a raw update is carried out", row)

@@ -10,8 +10,8 @@ from db.consistency import COMPLAINTS
 
 INSTALL = (
     """
-CREATE FUNCTION model_us(timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN isfinite($1) THEN (extract(epoch FROM $1) * 1000000)::bigint
+CREATE FUNCTION model_us(timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN isfinite($1) THEN (date_part('epoch', $1) * 1000000)::bigint
                 WHEN $1 = 'infinity' THEN 4611686018427387904 END
 $$;
 
@@ -33,9 +33,10 @@ BEGIN
         'channels', (SELECT jsonb_agg(channel_id ORDER BY target_id) FROM channels WHERE workspace_id = _ws));
 END $$;
 
--- Time passes: everything in the workspace becomes older. Triggers do not see it, as they do not see time pass.
+-- Time passes: everything in the workspace becomes older. For a session whose session_replication_role is replica:
+-- no trigger sees time pass.
 CREATE FUNCTION model_age(p_ws uuid, p_by interval) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off SET session_replication_role = replica AS $$
+SET enable_seqscan = off AS $$
 BEGIN
     UPDATE deliveries
     SET not_before = not_before - p_by, scheduled_for = scheduled_for - p_by, next_retry_at = next_retry_at - p_by,
@@ -80,11 +81,14 @@ BEGIN
         RETURN (SELECT jsonb_agg(v.verdict) FROM pause_channels(
             p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test', (p ->> 'for')::interval) AS v);
     WHEN 'resume' THEN
-        RETURN (SELECT jsonb_agg(v.verdict) FROM resume_channels(p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test') AS v);
+        RETURN (SELECT jsonb_agg(v.verdict) FROM resume_channels(
+            p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test') AS v);
     WHEN 'disable' THEN
-        RETURN (SELECT jsonb_agg(v.verdict) FROM disable_channels(p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test') AS v);
+        RETURN (SELECT jsonb_agg(v.verdict) FROM disable_channels(
+            p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test') AS v);
     WHEN 'enable' THEN
-        RETURN (SELECT jsonb_agg(v.verdict) FROM enable_channels(p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test') AS v);
+        RETURN (SELECT jsonb_agg(v.verdict) FROM enable_channels(
+            p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test') AS v);
     WHEN 'requeue' THEN
         RETURN (SELECT jsonb_object_agg(v.delivery_id, v.verdict) FROM requeue(p_ws, _ids, 'me', 'test', 2) AS v);
     WHEN 'resolve' THEN

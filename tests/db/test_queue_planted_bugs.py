@@ -1,0 +1,80 @@
+"""Each invariant is seen red: a bug is planted into a function, and some history finds it.
+
+Only with ``AUTOPOST_FULL=1``: it tests the tests. ``-rP`` prints how many histories it took.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from db.model.runner import run_all
+from db.model.steps import install
+
+FUNCTIONS = Path(__file__).parents[2] / "db" / "functions"
+ENOUGH = 600
+BUGS = {
+    "max_parallel": [("choose_deliveries", "least(c.max_parallel -", "least(c.max_parallel + 1 -")],
+    "channel slots": [("choose_deliveries", "max(slot_at + calls * step)", "max(slot_at + step / 2)")],
+    "channel slots count calls": [("choose_deliveries", "max(slot_at + calls * step)", "max(slot_at + step)")],
+    "group slots": [("choose_deliveries", "group_base + sum(calls) * group_step", "group_base + group_step / 2")],
+    "group slots count calls": [("choose_deliveries", "group_base + sum(calls)", "group_base + count(*)")],
+    "burst after idling": [("slot_gate", "greatest(p_next_allowed_at, p_now - p_tolerance)", "p_next_allowed_at")],
+    "fence of a commit": [("commit_deliveries", "AND d.claim_token = o.claim_token", "")],
+    "fence of a lease": [("renew_leases", "AND d.claim_token = w.claim_token", "")],
+    "fence of progress": [("record_progress", "AND d.claim_token = p_claim_token", "")],
+    "commit against recovery": [("commit_deliveries", "FOR UPDATE OF d\n", "\n")],
+    "in-flight guard": [("enqueue_post", "'queued', 'claimed', 'sending', 'retry'", "'queued', 'claimed', 'sending'")],
+    "dedup window": [("enqueue_post", "coalesce(r.dedup_ttl_hours, 168)", "0")],
+    "requeue beside a twin": [("judge_requeue", "WHEN twin.status IS NOT NULL THEN 'twin_in_flight'", "")],
+    "attempts": [("claim_deliveries", "attempt = d.attempt + 1", "attempt = d.attempt")],
+    "transitions": [
+        ("is_legal_transition", "SELECT CASE p_from", "SELECT p_from IS NOT NULL OR CASE p_from"),
+        ("recover_sending_leases", "THEN 'dead'\n                   ELSE 'retry'", "THEN 'dead'\n ELSE 'queued'"),
+    ],
+    "lost: lease": [("recover_sending_leases", "'-infinity') < _now\n", "'-infinity') < _now - interval '1 hour'\n")],
+    "lost: queue row": [("delivery_born", "WHERE n.status = 'queued';", "WHERE n.status = 'queued' AND due <= _now;")],
+    "lost: due time": [("make_channels_due", "AND NOT d.waits_for_place", "AND d.waits_for_place")],
+    "lost: place": [("count_flight", "waits_for_place = false", "waits_for_place = true")],
+    "closed while it is fed": [("settle_channels", "WHEN NOT is_closable THEN", "WHEN false THEN")],
+    "counters": [("delivery_moved", "was = 'sending' AND now_is <> 'sending'", "was = 'sending' AND now_is = 'sent'")],
+    "running lease": [("recover_sending_leases", "< _now\n", "< _now + interval '10 minutes'\n")],
+    "before its time": [("wake_sleepers", "s.sort_at <= p_now", "s.sort_at <= p_now + interval '1 minute'")],
+    "pause": [("channel_opens_at", "ELSE greatest(p_channel.paused_until, p_at)", "ELSE p_at")],
+    "switch-off": [("channel_opens_at", "WHEN NOT p_channel.enabled THEN 'infinity'", "WHEN false THEN 'infinity'")],
+    "cooldown of a group": [("commit_deliveries", "greatest(g.next_allowed_at, s.until)", "g.next_allowed_at")],
+    "streak": [
+        ("commit_deliveries", "error_streak = CASE WHEN e.arrived THEN 0 ELSE c.error_streak END", "error_streak = 0")
+    ],
+    "hold": [("commit_deliveries", "WHEN j.on_hold THEN 'infinity'", "")],
+    "fold: retry time": [
+        ("commit_deliveries", "'next_retry_at', nullif(t.retry_at, 'infinity')", "'next_retry_at', _now")
+    ],
+    "fold: event left out": [
+        (
+            "recover_sending_leases",
+            "SELECT 2, 'dead_letter' WHERE s.new_status = 'dead'",
+            "SELECT 2, 'dead_letter' WHERE false",
+        )
+    ],
+    "fold: provider id": [("commit_deliveries", "'provider_message_id', t.provider_message_id, 'parts'", "'parts'")],
+    "progress": [
+        ("delivery_moved", "- coalesce(jsonb_array_length(n.render_meta #> '{series_progress,sent_items}'), 0)", "")
+    ],
+}
+
+
+@pytest.mark.skipif(not os.environ.get("AUTOPOST_FULL"), reason="tests the tests: AUTOPOST_FULL=1")
+@pytest.mark.parametrize("bug", BUGS)
+async def test_some_history_finds_a_planted_bug(database, bug):
+    connection = await database.connect()
+    await install(connection)
+    for function, right, wrong in BUGS[bug]:
+        text = (FUNCTIONS / f"{function}.sql").read_text()
+        assert right in text, f"{function} has changed: plant the bug anew"
+        await connection.execute(text.replace(right, wrong))
+
+    tally = await run_all(database.url, list(range(1, ENOUGH)), lanes=1, shrink=False)
+
+    assert tally.failures, f"nobody noticed in {tally.histories} histories"
+    _, violation = tally.failures[0]
+    print(f"{bug}: {tally.histories} histories, by {violation.invariant!r}")  # noqa: T201 -- what it is run for
