@@ -117,8 +117,10 @@ class Dispatcher:
     async def work(self, chance: random.Random) -> None:
         alarm = asyncio.Event()
         self.alarms.append(alarm)
-        while not self.closing or await self.tenant.count("delivery_queue"):
-            alarm.clear()
+        while True:
+            alarm.clear()  # before looking: a wakeup that comes while we look is for the next round
+            if self.closing and not await self.tenant.count("delivery_queue"):
+                return
             claims = await self.tenant.claim(chance.randint(1, 20))
             if not claims:
                 await self._rest(alarm)
