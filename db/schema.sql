@@ -769,6 +769,7 @@ SET check_function_bodies = off;
 \ir functions/skip.sql
 \ir functions/slot_gate.sql
 \ir functions/snapshot.sql
+\ir functions/wake_channels.sql
 \ir functions/wake_sleepers.sql
 \ir functions/window_opens_at.sql
 \ir views/delivery_details.sql

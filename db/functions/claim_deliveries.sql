@@ -162,7 +162,7 @@ BEGIN
              AND d.channel_id = p.channel_id
             WHERE p.taken > 0
             ORDER BY d.channel_id
-            FOR UPDATE OF d
+            FOR UPDATE OF d SKIP LOCKED -- one that somebody else holds was not settled, and is still due
         )
         UPDATE channel_due d
         SET next_due_at = least(d.next_due_at, _now + interval '5 milliseconds'),

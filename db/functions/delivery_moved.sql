@@ -21,20 +21,23 @@ BEGIN
     -- The two sides are grouped, not joined: a planner that takes them for one row would compare each with each.
     WITH sides AS (
         SELECT workspace_id, channel_id, delivery_id, status AS was, attempt AS attempt_was,
-               NULL::delivery_status AS now_is, NULL::int AS attempt_is
+               NULL::delivery_status AS now_is, NULL::int AS attempt_is, NULL::timestamptz AS due
         FROM old_rows
         UNION ALL
-        SELECT workspace_id, channel_id, delivery_id, NULL, NULL, status, attempt
+        SELECT workspace_id, channel_id, delivery_id, NULL, NULL, status, attempt,
+               CASE WHEN status IN ('queued', 'retry')
+                    THEN due_of(status, not_before, scheduled_for, next_retry_at) END
         FROM new_rows
     ), moves AS MATERIALIZED (
         SELECT workspace_id, channel_id, delivery_id, max(was) AS was, max(now_is) AS now_is,
-               max(attempt_was) AS attempt_was, max(attempt_is) AS attempt_is
+               max(attempt_was) AS attempt_was, max(attempt_is) AS attempt_is, max(due) AS due
         FROM sides
         GROUP BY workspace_id, channel_id, delivery_id
     ), flights AS MATERIALIZED (
         SELECT workspace_id, channel_id,
                count(*) FILTER (WHERE now_is = 'sending' AND was <> 'sending') AS started,
-               count(*) FILTER (WHERE was = 'sending' AND now_is <> 'sending') AS ended
+               count(*) FILTER (WHERE was = 'sending' AND now_is <> 'sending') AS ended,
+               coalesce(min(due), 'infinity') AS due
         FROM moves
         GROUP BY workspace_id, channel_id
     )
@@ -53,7 +56,8 @@ BEGIN
            (SELECT array_agg(f.workspace_id ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS workspaces,
            (SELECT array_agg(f.channel_id ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS channels,
            (SELECT array_agg(f.started ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS started,
-           (SELECT array_agg(f.ended ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS ended
+           (SELECT array_agg(f.ended ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS ended,
+           (SELECT array_agg(f.due ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS dues
     INTO _seen
     FROM moves m;
 
@@ -134,16 +138,8 @@ BEGIN
     PERFORM count_flight('started', _seen.workspaces, _seen.channels, _seen.started);
     PERFORM count_flight('ended', _seen.workspaces, _seen.channels, _seen.ended);
 
-    IF _seen.some_waiting THEN
-        PERFORM make_channels_due(n.workspace_id, array_agg(n.channel_id), array_agg(n.due))
-        FROM (
-            SELECT w.workspace_id, w.channel_id,
-                   min(due_of(w.status, w.not_before, w.scheduled_for, w.next_retry_at)) AS due
-            FROM new_rows w
-            WHERE w.status IN ('queued', 'retry')
-            GROUP BY w.workspace_id, w.channel_id
-        ) n
-        GROUP BY n.workspace_id;
+    IF _seen.some_waiting OR 0 < ANY (_seen.ended) THEN
+        PERFORM wake_channels(_seen.workspaces, _seen.channels, _seen.dues, _seen.ended);
     END IF;
     RETURN NULL;
 END $$;

@@ -11,7 +11,7 @@
 --                      channel; one that cannot be locked so is being fed, and is looked at again at once
 --
 -- Locks     channels FOR UPDATE SKIP LOCKED, channel_counters SKIP LOCKED: only of channels that gave all they had,
---           or have no place left
+--           or have no place left; channel_due SKIP LOCKED. It waits for nobody
 CREATE OR REPLACE FUNCTION settle_channels(
     p_workspace_id uuid,
     p_channel_ids uuid[],
@@ -106,6 +106,7 @@ BEGIN
             ORDER BY q.sort_at
             LIMIT 1
         ) AS sleeper ON true
+        FOR UPDATE OF was SKIP LOCKED -- one that somebody else is making due stays due
     ) AS s
     WHERE d.workspace_id = p_workspace_id
       AND d.channel_id = s.channel_id
