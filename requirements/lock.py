@@ -45,7 +45,7 @@ def lock(target: str, requirements: list[str], *options: str) -> None:
 
 if __name__ == "__main__":
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv else []
-    lock("dev.txt", declared(*EVERYTHING) + listed("embedded.in", "tools.in", "bench.in"), *upgrade)
+    lock("dev.txt", declared(*EVERYTHING) + listed("embedded.in", "tools.in", "bench.in", "clients.in"), *upgrade)
     # What the images install is what was tested: the same versions, fewer packages.
     lock("services.txt", [*declared(*SERVICES), "-c requirements/dev.txt"], *upgrade)
     lock("bootstrap.txt", ["uv", "-c requirements/dev.txt"], *upgrade)
