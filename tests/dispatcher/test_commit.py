@@ -6,8 +6,8 @@ from typing import Any
 
 from autopost_contracts.ids import DeliveryId, WorkspaceId
 from autopost_contracts.outcomes import Sent
-from autopost_dispatcher.commit import Committer, Ended
-from autopost_dispatcher.gateway import Committed
+from autopost_dispatcher.commit import Committer
+from autopost_dispatcher.ended import Ended
 from autopost_dispatcher.send import Released
 
 from dispatcher.claims import WORKSPACE, claim
@@ -27,7 +27,7 @@ class Ledger:
 
     async def commit_deliveries(
         self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
-    ) -> list[Committed]:
+    ) -> set[DeliveryId]:
         await self.gate.wait()
         ids = [outcome["delivery_id"] for outcome in outcomes]
         self.batches.append(ids)
@@ -36,7 +36,7 @@ class Ledger:
             self.committed += ids
         if how:
             raise ConnectionResetError(how)
-        return [Committed(one, "committed", "sent") for one in ids]
+        return set()
 
     async def read_outcomes(self, workspace: WorkspaceId, ids: list[DeliveryId], tokens: list[Any]) -> set[DeliveryId]:
         return set(ids) - set(self.committed)

@@ -9,7 +9,7 @@ import nats
 import pytest
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
-from autopost_runtime import telemetry
+from autopost_runtime import metrics, telemetry
 from autopost_runtime.config import ServiceConfig
 from autopost_runtime.jetstream import Bus, ensure_streams, open_bus
 from autopost_runtime.service import Service
@@ -28,11 +28,17 @@ def configure() -> Callable[..., ServiceConfig]:
 
 
 @pytest.fixture
-def measured(configure: Callable[..., ServiceConfig]) -> Iterator[Callable[[], str]]:
-    """Metrics are recorded during the test; call it to read them."""
+def traced(configure: Callable[..., ServiceConfig]) -> Iterator[None]:
     telemetry.setup("test", configure())
-    yield lambda: telemetry.render_metrics().decode()
+    yield
     telemetry.shutdown()
+
+
+@pytest.fixture
+def measured() -> Callable[[], str]:
+    """Call it to read the metrics of this test."""
+    metrics.forget()
+    return lambda: metrics.render().decode()
 
 
 @pytest.fixture

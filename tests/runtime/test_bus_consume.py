@@ -99,7 +99,7 @@ async def test_a_poisonous_message_does_not_come_again(bus, js, consume, command
     assert seen == [b"?", b"{}"]
 
 
-async def test_a_handler_goes_on_with_the_trace_of_the_publisher(bus, consume, topology, measured):
+async def test_a_handler_goes_on_with_the_trace_of_the_publisher(bus, consume, topology, traced):
     traces: list[str | None] = []
 
     async def handle(_: Message) -> Done:

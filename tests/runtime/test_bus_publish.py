@@ -23,7 +23,7 @@ async def test_publishing_twice_with_one_id_stores_once(bus, js, topology):
     assert stored.headers == {"Nats-Msg-Id": "event-1", "Autopost-Schema": "audit.v1"}
 
 
-async def test_a_published_event_carries_its_trace(bus, js, topology, measured):
+async def test_a_published_event_carries_its_trace(bus, js, topology, traced):
     subject = topology.subject("audit.ws.sent")
 
     with telemetry.tracer().start_as_current_span("relay"):

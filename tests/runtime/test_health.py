@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from autopost_runtime import telemetry
+from autopost_runtime import metrics
 from autopost_runtime.health import Health
 
 Get = Callable[[str], Awaitable[tuple[int, Any]]]
@@ -94,11 +94,10 @@ async def test_alive_asks_nobody(health, get):
 
 
 async def test_metrics_are_prometheus_text(health, get, measured):
-    telemetry.counter("autopost_test_scraped", "Scraped.").add(1)
+    metrics.counter("autopost_test_scraped", "Scraped.").add(1)
 
     status, text = await get("/metrics")
 
     assert status == 200
     assert "# TYPE autopost_test_scraped_total counter" in text
     assert "process_resident_memory_bytes" in text
-    assert 'service_name="autopost-test"' in text

@@ -112,40 +112,6 @@ def test_without_a_span_there_is_no_traceparent():
     assert telemetry.current_traceparent() is None
 
 
-def test_a_histogram_is_in_seconds_with_our_buckets(measured):
-    telemetry.histogram("autopost_test_seconds", "How long.").record(0.003, {"platform": "telegram"})
-
-    text = measured()
-
-    assert 'autopost_test_seconds_bucket{le="0.005",platform="telegram"} 1.0' in text
-    assert 'autopost_test_seconds_bucket{le="0.0025",platform="telegram"} 0.0' in text
-    assert 'le="10.0"' in text
-
-
-def test_an_instrument_made_before_setup_records_after_it(configure):
-    early = telemetry.counter("autopost_test_early", "Early.")
-    early.add(1)
-    telemetry.setup("test", configure())
-
-    early.add(2)
-
-    assert "autopost_test_early_total 2.0" in telemetry.render_metrics().decode()
-    telemetry.shutdown()
-
-
-def test_one_name_is_one_instrument_of_one_kind():
-    assert telemetry.counter("autopost_test_one") is telemetry.counter("autopost_test_one")
-    with pytest.raises(TypeError):
-        telemetry.histogram("autopost_test_one")
-
-
-def test_a_gauge_asks_at_each_scrape_and_the_last_callback_counts(measured):
-    telemetry.gauge("autopost_test_depth", "Depth.", lambda: 1)
-    telemetry.gauge("autopost_test_depth", "Depth.", lambda: [telemetry.Observation(7, {"status": "queued"})])
-
-    assert 'autopost_test_depth{status="queued"} 7.0' in measured()
-
-
 def test_a_collector_that_does_not_answer_does_not_hold_up_the_end(configure, unused_tcp_port):
     telemetry.setup("test", configure(otlp_endpoint=f"http://127.0.0.1:{unused_tcp_port}"))
     with telemetry.tracer().start_as_current_span("lost"):

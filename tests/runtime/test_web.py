@@ -101,7 +101,7 @@ async def test_what_the_router_refuses_is_problem_json_too(ask, path, status):
     assert (got, body["status"], headers["content-type"]) == (status, status, "application/problem+json")
 
 
-async def test_a_crash_tells_its_trace_id_and_nothing_else(ask, measured):
+async def test_a_crash_tells_its_trace_id_and_nothing_else(ask, traced):
     status, _, body = await ask(get("/crash", f"traceparent: 00-{TRACE}-{'b' * 16}-01"))
 
     assert status == 500

@@ -10,8 +10,6 @@ class Counts(Struct, frozen=True, kw_only=True):
     channels: tuple[int, int, int] = (40, 1_000, 10_000)
     """Few, many and very many; the first is what everything else is measured with."""
     drained: int = 80_000
-    with_logs: bool = True
-    """Also drain with the dispatcher's own log level: raw, no bar."""
     enqueued: int = 80_000
     pgqueuer_jobs: int = 40_000
     procrastinate_jobs: int = 4_000
@@ -37,7 +35,6 @@ class Counts(Struct, frozen=True, kw_only=True):
 FULL = Counts()
 QUICK = Counts(
     drained=10_000,
-    with_logs=False,
     enqueued=10_000,
     pgqueuer_jobs=10_000,
     procrastinate_jobs=1_000,

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from typing import Literal
 
 from autopost_adapters.base import Adapter
 from autopost_contracts.ids import WorkspaceId
@@ -32,22 +31,13 @@ async def measure(arena: Arena, figures: Figures) -> None:
         arena.say(f"drain over {channels:,} channels")
         async with arena.tenant(channels) as tenant:
             figures.record(f"drain.{name}", await drain(tenant, arena.counts.drained))
-    if arena.counts.with_logs:
-        arena.say("drain with a log line per delivery")
-        async with arena.tenant(arena.counts.channels[0]) as tenant:
-            figures.record("drain.few.logged", await drain(tenant, arena.counts.drained, log_level="info"))
 
 
-async def drain(
-    tenant: Tenant,
-    deliveries: int,
-    sending: Mapping[str, Adapter] | None = None,
-    log_level: Literal["info", "warning"] = "warning",
-) -> float:
+async def drain(tenant: Tenant, deliveries: int, sending: Mapping[str, Adapter] | None = None) -> float:
     """Deliveries per second from the first claim to the last commit, after which all must be as it should."""
     deliveries = await fill(tenant, deliveries)
     warm = await warm_up(tenant)
-    config = DispatcherConfig(database_url=tenant.url, log_level=log_level)
+    config = DispatcherConfig(database_url=tenant.url)
     async with replica(config, sending or {NoOp.platform: NoOp()}) as running:
         await running.warm(warm)
         started = time.perf_counter()

@@ -6,24 +6,24 @@ ends when its standard input does.
 
 import asyncio
 import contextlib
+import io
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from autopost_adapters.base import Accepted, Adapter, Target
 from autopost_adapters.registry import adapters
-from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.ids import DeliveryId, WorkspaceId
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import Part
 from autopost_dispatcher.answers import Answers
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.credentials import Credentials
 from autopost_dispatcher.dispatch import poll
-from autopost_dispatcher.gateway import NEVER, Committed, Gateway
+from autopost_dispatcher.gateway import NEVER, Gateway
 from autopost_dispatcher.pipeline import pipeline
 from autopost_dispatcher.schedule import Schedule
 from autopost_runtime import logs, telemetry
@@ -58,10 +58,10 @@ class CountingGateway(Gateway):
 
     async def commit_deliveries(
         self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
-    ) -> list[Committed]:
-        verdicts = await super().commit_deliveries(workspace, outcomes, pause, disable_streak)
-        self._told(sum(verdict.verdict == "committed" for verdict in verdicts))
-        return verdicts
+    ) -> set[DeliveryId]:
+        stale = await super().commit_deliveries(workspace, outcomes, pause, disable_streak)
+        self._told(len(outcomes) - len(stale))
+        return stale
 
 
 class Replica:
@@ -137,11 +137,15 @@ async def replica(
 
 
 def _observe(config: DispatcherConfig) -> None:
-    """Metrics and ids as shipped. A line per delivery is written to where nobody reads; warnings are for us."""
-    sink = Path(os.devnull).open("w") if config.log_level in ("debug", "info") else sys.stderr  # noqa: SIM115  kept
-    with contextlib.redirect_stdout(sink):
+    """Metrics, ids and log lines as shipped; only what is not an ordinary line is shown."""
+    with contextlib.redirect_stdout(_Sink()):
         logs.setup("dispatcher", config.log_format, config.log_level)
     telemetry.setup("dispatcher", config)
+
+
+class _Sink(io.TextIOBase):
+    def write(self, line: str) -> int:
+        return len(line) if '"level":"info"' in line or line == "\n" else sys.stderr.write(line)
 
 
 async def live(config: DispatcherConfig, provider: str, warm: WorkspaceId) -> None:

@@ -13,7 +13,7 @@ from autopost_contracts.subjects import Topology
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
-from autopost_runtime import telemetry
+from autopost_runtime import metrics
 from autopost_runtime.backoff import Backoff
 from autopost_runtime.cancelling import end
 from autopost_runtime.logs import get_logger
@@ -25,7 +25,7 @@ PENDING_SIZE = 64 * 1024
 PING_INTERVAL = 10
 DRAIN_LIMIT = 5.0
 
-_violations = telemetry.counter("autopost_nats_permission_violations", "What the NATS server refused us.")
+_violations = metrics.counter("autopost_nats_permission_violations", "What the NATS server refused us.")
 
 
 class Connection:

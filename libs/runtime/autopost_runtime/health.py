@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from autopost_runtime import telemetry
+from autopost_runtime import metrics
 from autopost_runtime.logs import get_logger
 from autopost_runtime.redaction import redact
 
@@ -84,7 +84,7 @@ class Health:
         )
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        body = await asyncio.to_thread(telemetry.render_metrics)
+        body = await asyncio.to_thread(metrics.render)
         return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 

@@ -16,7 +16,7 @@ from autopost_contracts.subjects import ConsumerSpec, Topology
 from nats.aio.msg import Msg
 from nats.js import api
 
-from autopost_runtime import telemetry
+from autopost_runtime import metrics, telemetry
 from autopost_runtime.cancelling import end, heed
 from autopost_runtime.config import ServiceConfig
 from autopost_runtime.connection import Connection
@@ -44,7 +44,7 @@ HANDLERS_LIMIT = 3.0
 LAST_WAKEUPS_LIMIT = 0.5
 MOST_WAKEUPS = 10_000
 
-_wakeups = telemetry.counter("autopost_nats_wakeups", "Wakeups sent, and those that were not.")
+_wakeups = metrics.counter("autopost_nats_wakeups", "Wakeups sent, and those that were not.")
 
 
 class NotPublished(Exception):  # noqa: N818  named for what happened
@@ -184,7 +184,7 @@ async def open_bus(config: ServiceConfig, service: Service | str) -> AsyncIterat
     name = service if isinstance(service, str) else service.name
     topology = Topology(config.nats_namespace)
     bus = Bus(Connection(config.nats_url, topology, name, lambda: known.fail("nats.lost") if known else None), topology)
-    telemetry.gauge("autopost_nats_connected", "1 while connected to NATS.", lambda: float(bus.connected))
+    metrics.gauge("autopost_nats_connected", "1 while connected to NATS.", lambda: float(bus.connected))
     bus.start()
     try:
         yield bus

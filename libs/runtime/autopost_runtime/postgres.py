@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import asyncpg
 import msgspec
 
-from autopost_runtime import telemetry
+from autopost_runtime import metrics
 from autopost_runtime.backoff import Backoff
 from autopost_runtime.config import ServiceConfig
 from autopost_runtime.database_errors import NotConnected, is_retryable, may_come_up, may_have_committed
@@ -111,7 +111,7 @@ async def open_database(config: ServiceConfig, service: Service | str) -> AsyncI
     settings = _settings(config, name)
     pool = await _connect(settings, config.database_pool, None if isinstance(service, str) else service)
     database = Database(pool, settings)
-    telemetry.gauge("autopost_database_connections", "Connections of the pool.", lambda: _readings(pool))
+    metrics.gauge("autopost_database_connections", "Connections of the pool.", lambda: _readings(pool))
     try:
         yield database
     finally:
@@ -194,11 +194,11 @@ async def _prepare(connection: Any) -> None:
     await connection.set_type_codec("json", schema="pg_catalog", format="binary", encoder=encode, decoder=decode)
 
 
-def _readings(pool: "asyncpg.Pool[asyncpg.Record]") -> list[telemetry.Observation]:
+def _readings(pool: "asyncpg.Pool[asyncpg.Record]") -> list[metrics.Observation]:
     with suppress(asyncpg.InterfaceError):
         idle = pool.get_idle_size()
         return [
-            telemetry.Observation(idle, {"state": "idle"}),
-            telemetry.Observation(pool.get_size() - idle, {"state": "busy"}),
+            metrics.Observation(idle, {"state": "idle"}),
+            metrics.Observation(pool.get_size() - idle, {"state": "busy"}),
         ]
     return []

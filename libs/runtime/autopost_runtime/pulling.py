@@ -19,7 +19,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import FetchTimeoutError, NotFoundError, ServiceUnavailableError
 from opentelemetry.trace import SpanKind
 
-from autopost_runtime import telemetry
+from autopost_runtime import metrics, telemetry
 from autopost_runtime.backoff import Backoff
 from autopost_runtime.cancelling import heed
 from autopost_runtime.logs import get_logger
@@ -34,7 +34,7 @@ LONGEST_DELAY = timedelta(minutes=1)
 
 R = TypeVar("R")
 
-_settled = telemetry.counter("autopost_nats_messages", "Messages settled, by verdict.")
+_settled = metrics.counter("autopost_nats_messages", "Messages settled, by verdict.")
 
 
 class Done(msgspec.Struct, frozen=True):

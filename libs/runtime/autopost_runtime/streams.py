@@ -16,7 +16,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 from nats.js.errors import BadRequestError, NotFoundError, ServerError, ServiceUnavailableError
 
-from autopost_runtime import telemetry
+from autopost_runtime import metrics
 from autopost_runtime.backoff import Backoff
 from autopost_runtime.logs import get_logger
 
@@ -26,7 +26,7 @@ DEFAULT_TOPOLOGY = Topology()
 REFUSED = (BadRequestError, ServerError)
 """The server says 500 where it means that something cannot be changed in place."""
 
-_drifts = telemetry.counter("autopost_nats_drift", "Streams and consumers that are not as they should be.")
+_drifts = metrics.counter("autopost_nats_drift", "Streams and consumers that are not as they should be.")
 
 
 class BusUnavailable(Exception):  # noqa: N818  named for what happened

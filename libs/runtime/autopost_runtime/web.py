@@ -15,7 +15,7 @@ from aiohttp import web
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 
-from autopost_runtime import telemetry
+from autopost_runtime import metrics, telemetry
 from autopost_runtime.database_errors import is_retryable
 from autopost_runtime.logs import get_logger
 
@@ -25,7 +25,7 @@ RETRY_AFTER = timedelta(seconds=2)
 STOP_LIMIT = timedelta(seconds=5)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
-_requests = telemetry.histogram("autopost_http_requests_seconds", "How long our HTTP answers took.")
+_requests = metrics.histogram("autopost_http_requests_seconds", "How long our HTTP answers took.")
 
 
 class Problem(Exception):  # noqa: N818  named for what happened

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Iterable
 from datetime import timedelta
 
-from autopost_runtime import telemetry
+from autopost_runtime import metrics
 from autopost_runtime.logs import get_logger
+from autopost_runtime.metrics import Observation
 from autopost_runtime.postgres import is_retryable
-from autopost_runtime.telemetry import Observation
 
 from autopost_bot.gateway import Backlog, Gateway
 
@@ -22,7 +22,7 @@ class Inbox:
         self._poll_interval = poll_interval
         self._woken = asyncio.Event()
         self._backlog: list[Backlog] = []
-        telemetry.gauge("autopost_bot_unanswered", "Updates of customers not answered yet.", self._readings)
+        metrics.gauge("autopost_bot_unanswered", "Updates of customers not answered yet.", self._readings)
 
     def wake(self, subject: str) -> None:
         self._woken.set()

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 from autopost_adapters.registry import adapters
 from autopost_contracts.subjects import Topology
-from autopost_runtime import telemetry
+from autopost_runtime import metrics
 from autopost_runtime.http import HttpClient
 from autopost_runtime.jetstream import open_bus
 from autopost_runtime.objects import open_objects
@@ -44,7 +44,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
             tokens=Credentials(gateway),
             answers=Answers(objects),
         ) as dispatch:
-            telemetry.gauge(
+            metrics.gauge(
                 "autopost_deliveries_in_flight", "Deliveries being sent.", lambda: config.concurrency - dispatch.room()
             )
             wakeups = Topology(config.nats_namespace).dispatcher_wakeups

@@ -8,7 +8,7 @@ from random import random
 
 from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.subjects import Topology
-from autopost_runtime import telemetry
+from autopost_runtime import metrics, telemetry
 from autopost_runtime.identity import new_id
 from autopost_runtime.jetstream import Bus
 from autopost_runtime.logs import get_logger
@@ -22,7 +22,7 @@ from autopost_dispatcher.schedule import Schedule
 BREATH = timedelta(milliseconds=10)
 """Between two looks at a workspace that is due and gave nothing: another replica is in it right now."""
 
-claim_seconds = telemetry.histogram("autopost_claim_seconds", "How long claim_deliveries took.")
+claim_seconds = metrics.histogram("autopost_claim_seconds", "How long claim_deliveries took.")
 
 
 class Job(Struct, frozen=True):

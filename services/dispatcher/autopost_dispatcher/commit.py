@@ -13,27 +13,21 @@ from datetime import timedelta
 from typing import Any
 
 from autopost_contracts.ids import WorkspaceId
-from autopost_contracts.outcomes import Failed, Outcome, Sent
-from autopost_runtime import telemetry
+from autopost_contracts.outcomes import Failed, Sent
+from autopost_runtime import metrics
 from autopost_runtime.backoff import Backoff
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
-from msgspec import Struct
 
-from autopost_dispatcher.gateway import Claim, Committed, Gateway
+from autopost_dispatcher.ended import Ended
+from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.send import Released
+from autopost_dispatcher.tell import tell
 
 BATCH = 500
 SNIPPET = 500
 
-commit_seconds = telemetry.histogram("autopost_commit_seconds", "How long commit_deliveries took.")
-stale_total = telemetry.counter("autopost_stale_commits_total", "Outcomes of claims that had passed on.")
-
-
-class Ended(Struct, frozen=True):
-    claim: Claim
-    outcome: Outcome | Released
-    payload_ref: str | None = None
+commit_seconds = metrics.histogram("autopost_commit_seconds", "How long commit_deliveries took.")
 
 
 class Committer:
@@ -44,25 +38,38 @@ class Committer:
         self._pause = pause
         self._disable_streak = disable_streak
         self._committed = committed
-        self._waiting: asyncio.Queue[Ended] = asyncio.Queue()
+        self._gathered: list[Ended] = []
+        self._under_way = 0
+        self._came = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    @property
+    def waiting(self) -> int:
+        """Ended, and not known to be committed."""
+        return len(self._gathered) + self._under_way
 
     def put(self, ended: Ended) -> None:
-        self._waiting.put_nowait(ended)
+        self._gathered.append(ended)
+        self._came.set()
+        self._settled.clear()
 
     async def run(self) -> None:
-        while True:
-            batch = [await self._waiting.get()]
-            while len(batch) < BATCH and not self._waiting.empty():
-                batch.append(self._waiting.get_nowait())
-            try:
+        try:
+            while await self._came.wait():
+                batch, self._gathered = self._gathered[:BATCH], self._gathered[BATCH:]
+                self._under_way = len(batch)
                 await self._commit(batch)
-            finally:
-                for _ in batch:
-                    self._waiting.task_done()
+                self._under_way = 0
+                if not self._gathered:
+                    self._came.clear()
+                    self._settled.set()
+        finally:
+            self._settled.set()
 
     async def flush(self) -> None:
-        """Returns when everything put so far is committed."""
-        await self._waiting.join()
+        """Returns when everything put so far is committed, or nobody commits any more."""
+        await self._settled.wait()
 
     async def _commit(self, batch: list[Ended]) -> None:
         by_workspace: dict[WorkspaceId, list[Ended]] = defaultdict(list)
@@ -77,14 +84,11 @@ class Committer:
         while ended:
             try:
                 started = time.monotonic()
-                verdicts = await self._gateway.commit_deliveries(
-                    workspace,
-                    [_outcome(one) for one in ended],
-                    self._pause,
-                    self._disable_streak,
+                stale = await self._gateway.commit_deliveries(
+                    workspace, [_outcome(one) for one in ended], self._pause, self._disable_streak
                 )
                 commit_seconds.record(time.monotonic() - started)
-                _report(verdicts)
+                tell(ended, stale)
                 return
             except Exception as exc:
                 if not is_retryable(exc):
@@ -105,22 +109,12 @@ class Committer:
         return [one for one in ended if one.claim.delivery_id in open_ids]
 
 
-def _report(verdicts: list[Committed]) -> None:
-    stale = [str(verdict.delivery_id) for verdict in verdicts if verdict.verdict == "stale"]
-    if stale:
-        stale_total.add(len(stale))
-        get_logger().warning("commit.stale", deliveries=stale)
-
-
 def _outcome(ended: Ended) -> dict[str, Any]:
     base: dict[str, Any] = {"delivery_id": ended.claim.delivery_id, "claim_token": ended.claim.claim_token}
     match outcome := ended.outcome:
         case Sent():
-            return base | {
-                "result": "sent",
-                "provider_message_id": outcome.provider_message_id,
-                "parts": outcome.parts,
-            }
+            sent = base | {"result": "sent", "provider_message_id": outcome.provider_message_id}
+            return sent | {"parts": outcome.parts} if len(outcome.parts) > 1 else sent
         case Failed():
             return base | {
                 "result": "failed",

@@ -17,9 +17,10 @@ class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     max_api_url: HttpUrl = "https://platform-api2.max.ru"
     ca_bundle: Path | None = None
     """More certificate authorities for provider calls; MAX's chain ends in one that few systems know."""
-    dispatcher_limit_per_workspace: Positive = 100
-    concurrency: Positive = 200
-    """Deliveries in flight in this process."""
+    dispatcher_limit_per_workspace: Positive = 500
+    """Deliveries per claim. A claim's own cost is that of dozens of deliveries, so a backlog goes in large bites."""
+    concurrency: Positive = 1000
+    """Deliveries that this process has claimed and not yet committed."""
     claimers: Annotated[int, Meta(ge=1, le=32)] = 2
     sending_lease: Duration = timedelta(seconds=300)
     provider_timeout: Duration = timedelta(seconds=30)

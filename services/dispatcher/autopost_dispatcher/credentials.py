@@ -3,6 +3,7 @@
 Remembered for a moment only, so that a rotation is heard without a restart.
 """
 
+import asyncio
 import os
 import time
 from collections.abc import Mapping
@@ -26,28 +27,36 @@ class Credentials:
     def __init__(self, bindings: Bindings, environment: Mapping[str, str] = os.environ) -> None:
         self._bindings = bindings
         self._environment = environment
-        self._known: dict[tuple[WorkspaceId, str, str], tuple[float, Secret | None]] = {}
+        self._known: dict[tuple[WorkspaceId, str, str], tuple[float, Secret]] = {}
+        self._reads: dict[tuple[WorkspaceId, str, str], asyncio.Task[Secret | None]] = {}
 
     async def token(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Secret | None:
-        """``None`` when there is no such credential or nothing where it should lie."""
+        """``None`` when there is no such credential or nothing where it should lie. Who asks together reads once."""
         key = (workspace, platform, auth_ref)
-        until, secret = self._known.get(key, (0.0, None))
-        if time.monotonic() < until:
-            return secret
+        known = self._known.get(key)
+        if known is not None and time.monotonic() < known[0]:
+            return known[1]
+        read = self._reads.get(key)
+        if read is None:
+            read = self._reads[key] = asyncio.create_task(self._read(workspace, platform, auth_ref))
+            read.add_done_callback(lambda _: self._reads.pop(key))
+        return await asyncio.shield(read)
+
+    async def _read(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Secret | None:
         credential = await self._bindings.read_credential(workspace, platform, auth_ref)
         secret = self._reveal(credential) if credential else None
         if secret is not None:
-            self._known[key] = (time.monotonic() + REMEMBERED.total_seconds(), secret)
+            self._known[workspace, platform, auth_ref] = (time.monotonic() + REMEMBERED.total_seconds(), secret)
         return secret
 
     def _reveal(self, credential: Credential) -> Secret | None:
         kind, _, place = credential.secret_ref.partition(":")
         try:
-            value = self._environment.get(place, "") if kind == "env" else _read(kind, place)
+            value = self._environment.get(place, "") if kind == "env" else _content(kind, place)
         except OSError:
             return None
         return Secret(value) if value else None
 
 
-def _read(kind: str, place: str) -> str:
+def _content(kind: str, place: str) -> str:
     return Path(place).read_text(encoding="utf-8").strip() if kind == "file" else ""

@@ -1,6 +1,7 @@
 """The spine: schedule → claim → send → commit, with bounded concurrency and a stop that leaves no lease."""
 
 import asyncio
+import time
 from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
@@ -12,7 +13,8 @@ from autopost_runtime.postgres import is_retryable
 
 from autopost_dispatcher.answers import Answers
 from autopost_dispatcher.claim import Job
-from autopost_dispatcher.commit import Committer, Ended
+from autopost_dispatcher.commit import Committer
+from autopost_dispatcher.ended import Ended
 from autopost_dispatcher.schedule import Schedule
 from autopost_dispatcher.send import Sender
 
@@ -22,24 +24,32 @@ class DueWorkspaces(Protocol):
 
 
 class Dispatch:
+    """``concurrency`` bounds what is claimed and not yet committed: a slow database slows the claims down."""
+
     def __init__(self, sender: Sender, answers: Answers, committer: Committer, *, concurrency: int) -> None:
         self._sender = sender
         self._answers = answers
         self._committer = committer
         self._concurrency = concurrency
+        self._enough = max(1, concurrency // 10)
         self._flights: dict[asyncio.Task[None], Job] = {}
         self.has_room = asyncio.Event()
         self.has_room.set()
 
     def room(self) -> int:
-        return self._concurrency - len(self._flights)
+        return self._concurrency - len(self._flights) - self._committer.waiting
+
+    def make_room(self) -> None:
+        """Not for every single one that ends: a claim costs the same for one delivery and for a hundred."""
+        if self.room() >= self._enough:
+            self.has_room.set()
 
     def take(self, jobs: list[Job]) -> None:
         for job in jobs:
             task = asyncio.create_task(self._fly(job))
             self._flights[task] = job
             task.add_done_callback(self._landed)
-        if self.room() <= 0:
+        if self.room() < self._enough:
             self.has_room.clear()
 
     async def drain(self, within: timedelta) -> None:
@@ -53,18 +63,23 @@ class Dispatch:
         await self._committer.flush()
 
     async def _fly(self, job: Job) -> None:
+        started = time.monotonic()
         try:
             outcome = await self._sender.deliver(job)
         except Exception as exc:
             get_logger().error("delivery.failed", exc_info=exc, delivery_id=str(job.claim.delivery_id))
             outcome = Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=True)
-        if outcome is not None:
-            kept = await self._answers.keep(job.claim, outcome) if isinstance(outcome, Failed) else None
-            self._committer.put(Ended(job.claim, outcome, kept))
+        if outcome is None:
+            get_logger().warning("delivery.lost", delivery_id=str(job.claim.delivery_id), trace_id=job.claim.trace_id)
+            return
+        seconds = time.monotonic() - started
+        kept = await self._answers.keep(job.claim, outcome) if isinstance(outcome, Failed) else None
+        self._committer.put(Ended(job.claim, outcome, kept, seconds))
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._flights.pop(task, None)
-        self.has_room.set()
+        if not self.has_room.is_set():
+            self.make_room()
 
 
 async def poll(schedule: Schedule, due: DueWorkspaces, interval: timedelta, stopping: asyncio.Event) -> None:

@@ -52,12 +52,6 @@ class Credential(Struct, frozen=True, kw_only=True):
     rotated_at: datetime
 
 
-class Committed(Struct, frozen=True):
-    delivery_id: DeliveryId
-    verdict: str
-    status: str | None
-
-
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -107,15 +101,16 @@ class Gateway:
 
     async def commit_deliveries(
         self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
-    ) -> list[Committed]:
+    ) -> set[DeliveryId]:
+        """Those that came too late: their claim had passed on. All others are committed."""
         rows = await self._database.fetch(
-            "SELECT delivery_id, verdict, status::text FROM commit_deliveries($1, $2, $3, $4)",
+            "SELECT delivery_id FROM commit_deliveries($1, $2, $3, $4) WHERE verdict = 'stale'",
             workspace,
             outcomes,
             pause,
             disable_streak,
         )
-        return [Committed(DeliveryId(row["delivery_id"]), row["verdict"], row["status"]) for row in rows]
+        return {DeliveryId(row["delivery_id"]) for row in rows}
 
     async def read_outcomes(
         self, workspace: WorkspaceId, ids: Sequence[DeliveryId], tokens: Sequence[ClaimToken]

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from autopost_adapters.base import Adapter
+from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
 from autopost_runtime.jetstream import Bus
 from autopost_runtime.service import Service
@@ -45,11 +46,16 @@ async def pipeline(
         provider_timeout=config.provider_timeout,
         stopping=service.stopping,
     )
+
+    def committed(workspace: WorkspaceId) -> None:
+        schedule.wake(workspace)
+        dispatch.make_room()
+
     committer = Committer(
         gateway,
         pause=config.pause_on_permanent,
         disable_streak=config.disable_after_permanent_streak,
-        committed=schedule.wake,
+        committed=committed,
     )
     dispatch = Dispatch(sender, answers, committer, concurrency=config.concurrency)
     claimer = Claimer(

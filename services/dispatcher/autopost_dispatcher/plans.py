@@ -16,23 +16,40 @@ class Renderings(Protocol):
 
 
 class PlanCache:
+    """Whoever asks before a read has begun is answered by it: a claim of five hundred reads once."""
+
     def __init__(self, renderings: Renderings) -> None:
         self._renderings = renderings
-        self._known: OrderedDict[tuple[WorkspaceId, RenderingId], asyncio.Task[Plan | None]] = OrderedDict()
+        self._known: OrderedDict[RenderingId, Plan] = OrderedDict()
+        self._asked: dict[WorkspaceId, dict[RenderingId, asyncio.Future[Plan | None]]] = {}
+        self._reads: set[asyncio.Task[None]] = set()
 
     async def plan(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None:
-        """Whoever asks while it is being read waits for the same read."""
-        key = (workspace, rendering)
-        task = self._known.get(key)
-        if task is None:
-            task = self._known[key] = asyncio.create_task(self._read(workspace, rendering))
-            if len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
-        try:
-            return await asyncio.shield(task)
-        except BaseException:
-            self._known.pop(key, None)
-            raise
+        found = self._known.get(rendering)
+        if found is not None:
+            return found
+        asked = self._asked.get(workspace)
+        if asked is None:
+            asked = self._asked[workspace] = {}
+            read = asyncio.create_task(self._read(workspace))
+            self._reads.add(read)
+            read.add_done_callback(self._reads.discard)
+        if rendering not in asked:
+            asked[rendering] = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(asked[rendering])
 
-    async def _read(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None:
-        return (await self._renderings.read_renderings(workspace, [rendering])).get(rendering)
+    async def _read(self, workspace: WorkspaceId) -> None:
+        asked = self._asked.pop(workspace)
+        try:
+            found = await self._renderings.read_renderings(workspace, asked)
+        except Exception as exc:
+            for future in asked.values():
+                future.set_exception(exc)
+                future.exception()  # whoever asked may be gone; then nobody has to hear it
+            return
+        for rendering, plan in found.items():
+            self._known[rendering] = plan
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        for rendering, future in asked.items():
+            future.set_result(found.get(rendering))

@@ -7,7 +7,7 @@ Each acknowledged part is recorded before the next one goes out.
 import asyncio
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Protocol
 
@@ -15,9 +15,8 @@ from autopost_adapters.base import Accepted, Adapter, Target
 from autopost_contracts.ids import RenderingId, WorkspaceId
 from autopost_contracts.outcomes import Failed, Outcome, Scope, Sent
 from autopost_contracts.plan import Part, Plan
-from autopost_runtime import telemetry
+from autopost_runtime import metrics, telemetry
 from autopost_runtime.config import Secret
-from autopost_runtime.logs import get_logger
 from opentelemetry.trace import Link, Span, StatusCode
 
 from autopost_dispatcher.claim import Job
@@ -26,8 +25,7 @@ from autopost_dispatcher.gateway import Claim
 LONG_AGO = timedelta(hours=1)
 """A retry this long after the post is a trace of its own, linked to the first."""
 
-provider_seconds = telemetry.histogram("autopost_provider_call_seconds", "How long provider calls took.")
-sent_total = telemetry.counter("autopost_deliveries_total", "Delivery attempts, by platform and how they ended.")
+provider_seconds = metrics.histogram("autopost_provider_call_seconds", "How long provider calls took.")
 
 
 class Released:
@@ -66,13 +64,13 @@ class Sender:
 
     async def deliver(self, job: Job) -> Outcome | Released | None:
         """``None`` when the claim turned out to be somebody else's by now: there is nothing to commit."""
-        started = time.monotonic()
+        if not telemetry.exporting():
+            return await self._deliver(job)
         with _span_of(job) as span:
             outcome = await self._deliver(job)
-            if span is not None and isinstance(outcome, Failed):
+            if isinstance(outcome, Failed):
                 span.set_status(StatusCode.ERROR, outcome.code)
-            _log(job.claim, outcome, time.monotonic() - started)
-        return outcome
+            return outcome
 
     async def _deliver(self, job: Job) -> Outcome | Released | None:
         claim = job.claim
@@ -91,29 +89,29 @@ class Sender:
     async def _send_parts(self, adapter: Adapter, plan: Plan, target: Target, job: Job) -> Outcome | Released | None:
         claim = job.claim
         ids = list(claim.acknowledged)
-        todo = list(enumerate(plan.parts))[claim.progress :]
-        for turn, (index, part) in enumerate(todo):
-            if await self._held_up(job, turn):
+        last = len(plan.parts) - 1
+        for index in range(claim.progress, len(plan.parts)):
+            if await self._held_up(job, index - claim.progress):
                 return Released()
-            answer = await self._call(adapter, part, target, claim)
+            answer = await self._call(adapter, plan.parts[index], target, claim)
             if isinstance(answer, Failed):
                 return answer
             ids.append(answer.provider_ids)
-            is_last = index == len(plan.parts) - 1
-            if not is_last and not await self._progress.record_progress(claim, index, answer.provider_ids):
+            if index < last and not await self._progress.record_progress(claim, index, answer.provider_ids):
                 return None
         return Sent(provider_message_id=ids[0][0], parts=tuple(one for part in ids for one in part))
 
     async def _held_up(self, job: Job, turn: int) -> bool:
         """Waits for the part's slot; true when it must not be sent any more."""
-        wait = job.slot_at + turn * job.claim.pace.total_seconds() - time.monotonic()
+        now = time.monotonic()
+        wait = job.slot_at + turn * job.claim.pace.total_seconds() - now
         if wait > 0:
             try:
                 async with asyncio.timeout(wait):
                     await self._stopping.wait()
             except TimeoutError:
-                pass
-        return self._stopping.is_set() or time.monotonic() + self._call_time > job.lease_until
+                now = time.monotonic()
+        return self._stopping.is_set() or now + self._call_time > job.lease_until
 
     async def _call(self, adapter: Adapter, part: Part, target: Target, claim: Claim) -> Accepted | Failed:
         started = time.monotonic()
@@ -123,10 +121,8 @@ class Sender:
         return answer
 
 
-def _span_of(job: Job) -> AbstractContextManager[Span | None]:
-    """The span of this delivery, in the trace of its post; none where nobody would see it, since it costs a lot."""
-    if not telemetry.exporting():
-        return nullcontext()
+def _span_of(job: Job) -> AbstractContextManager[Span]:
+    """The span of this delivery, in the trace of its post."""
     claim = job.claim
     return telemetry.tracer().start_as_current_span(
         "deliver",
@@ -147,28 +143,3 @@ def _links(job: Job) -> list[Link]:
     if job.claim.age > LONG_AGO and (origin := telemetry.link_to(job.claim.traceparent)):
         links.append(origin)
     return links
-
-
-def _log(claim: Claim, outcome: Outcome | Released | None, duration: float) -> None:
-    match outcome:
-        case Sent():
-            verdict, code = "sent", None
-        case Failed():
-            verdict, code = str(outcome.category).lower(), outcome.code
-        case Released():
-            verdict, code = "released", None
-        case None:
-            verdict, code = "lost", None
-    sent_total.add(1, {"platform": claim.platform, "verdict": verdict})
-    get_logger().info(
-        "delivery.attempted",
-        workspace_id=str(claim.workspace_id),
-        delivery_id=str(claim.delivery_id),
-        channel_id=str(claim.channel_id),
-        platform=claim.platform,
-        attempt=claim.attempt,
-        verdict=verdict,
-        code=code,
-        trace_id=claim.trace_id,
-        seconds=round(duration, 4),
-    )

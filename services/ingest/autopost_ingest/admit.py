@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 from autopost_contracts.payload import PostRequest
-from autopost_runtime import telemetry
+from autopost_runtime import metrics, telemetry
 from autopost_runtime.web import Problem, read_limited
 
 from autopost_ingest.gateway import Endpoint, Gateway
@@ -20,7 +20,7 @@ from autopost_ingest.gateway import Endpoint, Gateway
 RETRY_WHEN_PAUSED = "60"
 DEEPEST = 32
 
-refusals = telemetry.counter("autopost_ingress_refusals_total", "Requests refused, by reason.")
+refusals = metrics.counter("autopost_ingress_refusals_total", "Requests refused, by reason.")
 
 _decode = msgspec.json.Decoder(PostRequest).decode
 _WHERE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from autopost_runtime import telemetry
+from autopost_runtime import metrics, telemetry
 from autopost_runtime.web import MIDDLEWARES, Problem
 
 from autopost_ingest.admit import Admission, inactive, refuse
@@ -15,7 +15,7 @@ from autopost_ingest.normalize import Refused, normalize
 BIGGEST_BODY = 16 * 1024 * 1024
 """aiohttp's own limit; the endpoint's is smaller and is the one that counts."""
 
-posts = telemetry.counter("autopost_ingress_posts_total", "Posts taken in, by verdict.")
+posts = metrics.counter("autopost_ingress_posts_total", "Posts taken in, by verdict.")
 
 
 def application(admission: Admission, enqueuer: Enqueuer) -> web.Application:

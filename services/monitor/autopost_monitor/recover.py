@@ -4,13 +4,13 @@ from datetime import timedelta
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
-from autopost_runtime import telemetry
+from autopost_runtime import metrics
 from autopost_runtime.jetstream import Bus
 from autopost_runtime.logs import get_logger
 
 from autopost_monitor.gateway import Gateway
 
-recovered_total = telemetry.counter("autopost_leases_recovered_total", "Deliveries taken back, by kind of lease.")
+recovered_total = metrics.counter("autopost_leases_recovered_total", "Deliveries taken back, by kind of lease.")
 
 
 class Recovery:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from autopost_runtime import telemetry
-from autopost_runtime.telemetry import Observation
+from autopost_runtime import metrics
+from autopost_runtime.metrics import Observation
 
 from autopost_monitor.gateway import Depth, Gateway
 
@@ -12,8 +12,8 @@ class QueueWatch:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._depths: list[Depth] = []
-        telemetry.gauge("autopost_queue_depth", "Live deliveries, by status.", self._by_status)
-        telemetry.gauge("autopost_queue_oldest_due_seconds", "How long the oldest due one has waited.", self._oldest)
+        metrics.gauge("autopost_queue_depth", "Live deliveries, by status.", self._by_status)
+        metrics.gauge("autopost_queue_oldest_due_seconds", "How long the oldest due one has waited.", self._oldest)
 
     async def round(self) -> None:
         self._depths = await self._gateway.queue_depth()
