@@ -2,7 +2,7 @@
 --
 -- counted, sending   in flight by channel_counters, and in truth; null without counters
 -- due_was, due       when channel_due has it looked at, and when that is worth it; both null when right
--- misplaced          channel_due has no row, or names another platform or rate group
+-- misplaced          channel_due has no row, or names another platform, rate group or max_parallel
 --
 -- Both sides change in one transaction, and this is one statement: what it reports is no race, but a fault. A channel
 -- that is looked at too early is right (the claim finds out); one that is looked at too late is not.
@@ -47,7 +47,8 @@ AS $$
                l.due IS NOT NULL AS has_work,
                coalesce(due.waits_for_place, false) AS waits,
                coalesce(l.sending, 0) >= c.max_parallel AS is_full,
-               (due.platform, due.rate_group) IS DISTINCT FROM (c.platform, c.rate_group) AS misplaced,
+               (due.platform, due.rate_group, due.max_parallel)
+                   IS DISTINCT FROM (c.platform, c.rate_group, c.max_parallel) AS misplaced,
                clock.now
         FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock
         CROSS JOIN channels c

@@ -21,11 +21,12 @@ BEGIN
         VALUES (NEW.workspace_id, NEW.channel_id, 'started'), (NEW.workspace_id, NEW.channel_id, 'ended');
     END IF;
 
-    INSERT INTO channel_due AS due (workspace_id, channel_id, platform, rate_group, next_due_at)
-    VALUES (NEW.workspace_id, NEW.channel_id, NEW.platform, NEW.rate_group, clock_timestamp())
+    INSERT INTO channel_due AS due (workspace_id, channel_id, platform, rate_group, max_parallel, next_due_at)
+    VALUES (NEW.workspace_id, NEW.channel_id, NEW.platform, NEW.rate_group, NEW.max_parallel, clock_timestamp())
     ON CONFLICT (workspace_id, channel_id) DO UPDATE
     SET platform = excluded.platform,
         rate_group = excluded.rate_group,
+        max_parallel = excluded.max_parallel,
         next_due_at = least(due.next_due_at, excluded.next_due_at),
         waits_for_place = false;
     RETURN NULL;

@@ -4,7 +4,8 @@
 -- chosen: by (k-th of its channel, longest unserved channel first). One slot is one provider call.
 --
 -- taken, slots             the deliveries in the order of their turns, and the slot of each
--- channels, counts, more   every channel given, how many were taken of it, and whether it has more waiting
+-- channels, counts         every channel given, and how many were taken of it
+-- more, tight              whether it has more waiting, and whether no place is left in it
 -- Changes   channels.next_allowed_at, platform_limits.next_allowed_at; a gate that gave nothing is not written
 -- Locks     nothing more: the caller holds the groups and the channels
 CREATE OR REPLACE FUNCTION choose_deliveries(
@@ -17,7 +18,8 @@ CREATE OR REPLACE FUNCTION choose_deliveries(
     OUT slots timestamptz[],
     OUT channels uuid[],
     OUT counts int[],
-    OUT more boolean[]
+    OUT more boolean[],
+    OUT tight boolean[]
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -26,27 +28,33 @@ AS $$
 #variable_conflict use_column
 BEGIN
     WITH open_channels AS MATERIALIZED (
-        SELECT c.channel_id, c.platform, c.rate_group, d.next_due_at, gate.base, gate.step, gate.room,
-               least(c.max_parallel - (started.total - ended.total),
-                     ceil(p_limit::numeric / cardinality(p_channel_ids))) AS places
+        SELECT p.channel_id, c.platform, c.rate_group, d.next_due_at, c.base, c.step, c.room,
+               c.max_parallel - f.flying AS free,
+               least(c.max_parallel - f.flying, ceil(p_limit::numeric / cardinality(p_channel_ids))) AS places
         FROM unnest(p_channel_ids) AS p (channel_id)
-        JOIN channels c
-          ON c.workspace_id = p_workspace_id
-         AND c.channel_id = p.channel_id
-        JOIN channel_due d
-          ON d.workspace_id = p_workspace_id
-         AND d.channel_id = p.channel_id
-        JOIN channel_counters started
-          ON started.workspace_id = p_workspace_id
-         AND started.channel_id = p.channel_id
-         AND started.side = 'started'
-        JOIN channel_counters ended
-          ON ended.workspace_id = p_workspace_id
-         AND ended.channel_id = p.channel_id
-         AND ended.side = 'ended'
-        CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, p_now, p_tolerance) AS gate
-        WHERE gate.room > 0
-          AND channel_opens_at(c, p_now) <= p_now
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+            SELECT c.platform, c.rate_group, c.max_parallel, gate.base, gate.step, gate.room
+            FROM channels c
+            CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, p_now, p_tolerance) AS gate
+            WHERE c.workspace_id = p_workspace_id
+              AND c.channel_id = p.channel_id
+              AND gate.room > 0
+              AND channel_opens_at(c, p_now) <= p_now
+            OFFSET 0
+        ) AS c
+        CROSS JOIN LATERAL (
+            SELECT d.next_due_at
+            FROM channel_due d
+            WHERE d.workspace_id = p_workspace_id
+              AND d.channel_id = p.channel_id
+            OFFSET 0
+        ) AS d
+        CROSS JOIN LATERAL (
+            SELECT coalesce(sum(CASE k.side WHEN 'started' THEN k.total ELSE -k.total END), 0)::int AS flying
+            FROM channel_counters k
+            WHERE k.workspace_id = p_workspace_id
+              AND k.channel_id = p.channel_id
+        ) AS f
     ), waiting AS MATERIALIZED (
         SELECT o.channel_id, o.platform, o.rate_group, o.next_due_at, o.base, o.step, o.room, o.places,
                q.delivery_id, q.calls, q.nth,
@@ -113,20 +121,25 @@ BEGIN
           AND g.rate_group = s.rate_group
     ), looked_at AS MATERIALIZED (
         -- Grouped, not joined: a planner that takes each side for one row would compare each with each.
-        SELECT l.channel_id, sum(l.taken)::int AS taken, count(*) FILTER (WHERE l.waits) > sum(l.taken) AS more
+        SELECT l.channel_id, sum(l.taken)::int AS taken, sum(l.waits) > sum(l.taken) AS more,
+               coalesce(max(l.free) <= sum(l.taken), false) AS tight
         FROM (
-            SELECT p.channel_id, 0 AS taken, false AS waits FROM unnest(p_channel_ids) AS p (channel_id)
+            SELECT p.channel_id, 0 AS taken, 0 AS waits, NULL::int AS free FROM unnest(p_channel_ids) AS p (channel_id)
             UNION ALL
-            SELECT w.channel_id, 0, true FROM waiting w
+            SELECT o.channel_id, 0, 0, o.free FROM open_channels o
             UNION ALL
-            SELECT s.channel_id, 1, false FROM slotted s
+            SELECT w.channel_id, 0, 1, NULL FROM waiting w
+            UNION ALL
+            SELECT s.channel_id, 1, 0, NULL FROM slotted s
         ) AS l
         GROUP BY l.channel_id
+        ORDER BY l.channel_id
     )
     SELECT ARRAY(SELECT delivery_id FROM slotted ORDER BY turn),
            ARRAY(SELECT slot_at FROM slotted ORDER BY turn),
-           ARRAY(SELECT channel_id FROM looked_at ORDER BY channel_id),
-           ARRAY(SELECT l.taken FROM looked_at l ORDER BY channel_id),
-           ARRAY(SELECT l.more FROM looked_at l ORDER BY channel_id)
-    INTO taken, slots, channels, counts, more;
+           ARRAY(SELECT l.channel_id FROM looked_at l),
+           ARRAY(SELECT l.taken FROM looked_at l),
+           ARRAY(SELECT l.more FROM looked_at l),
+           ARRAY(SELECT l.tight FROM looked_at l)
+    INTO taken, slots, channels, counts, more, tight;
 END $$;

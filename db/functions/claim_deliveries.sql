@@ -14,8 +14,8 @@
 -- Steps        ready_channels, wake_sleepers, choose_deliveries, settle_channels, and the taking here
 --
 -- How a channel is closed. What a claim reads in the queue may be outdated by a delivery that is being
--- enqueued. So a channel is declared empty only under FOR UPDATE on its row, which no transaction can share
--- that has put a delivery there (the foreign key, and delivery_moved, hold it FOR KEY SHARE until they commit),
+-- enqueued. So a channel is declared empty only under FOR UPDATE on its channel_due, which no transaction can share
+-- that has put a delivery there (delivery_born and delivery_moved hold it FOR KEY SHARE until they commit),
 -- and only by a statement that starts after that lock. Likewise a channel is declared full only while its
 -- 'ended' counter is held.
 CREATE OR REPLACE FUNCTION claim_deliveries(
@@ -60,6 +60,7 @@ DECLARE
     _slots timestamptz[];
     _counts int[];
     _more boolean[];
+    _tight boolean[];
     _next timestamptz;
     _got int;
 BEGIN
@@ -82,10 +83,10 @@ BEGIN
     _channels := ready_channels(p_workspace_id, p_limit, p_tolerance, _now);
     IF _channels IS NOT NULL THEN
         PERFORM wake_sleepers(p_workspace_id, _channels, _now);
-        SELECT c.taken, c.slots, c.channels, c.counts, c.more
-        INTO _taken, _slots, _channels, _counts, _more
+        SELECT c.taken, c.slots, c.channels, c.counts, c.more, c.tight
+        INTO _taken, _slots, _channels, _counts, _more, _tight
         FROM choose_deliveries(p_workspace_id, _channels, p_limit, p_tolerance, _now) AS c;
-        PERFORM settle_channels(p_workspace_id, _channels, _counts, _more, _now);
+        PERFORM settle_channels(p_workspace_id, _channels, _counts, _more, _tight, _now);
     END IF;
 
     _next := next_due_at(p_workspace_id);
@@ -162,7 +163,7 @@ BEGIN
              AND d.channel_id = p.channel_id
             WHERE p.taken > 0
             ORDER BY d.channel_id
-            FOR UPDATE OF d SKIP LOCKED -- one that somebody else holds was not settled, and is still due
+            FOR NO KEY UPDATE OF d SKIP LOCKED -- one that somebody else holds was not settled, and is still due
         )
         UPDATE channel_due d
         SET next_due_at = least(d.next_due_at, _now + interval '5 milliseconds'),

@@ -12,10 +12,6 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
-    IF 0 = ALL (p_counts) THEN
-        RETURN;
-    END IF;
-
     -- Row by row in the order given: an upsert locks as it goes, and writes each row once.
     INSERT INTO channel_counters AS c (workspace_id, channel_id, side, total)
     SELECT n.workspace_id, n.channel_id, p_side, n.moved

@@ -1,13 +1,11 @@
 -- delivery_moved() trigger on deliveries, after UPDATE, once per statement
 --
--- Refuses illegal moves, whoever makes them, and carries the legal ones into delivery_queue, given_up,
--- channel_counters and channel_due. An operator's UPDATE and our functions take this same path, so the tables cannot disagree.
+-- Carries what moved into delivery_queue, given_up, channel_counters and channel_due. An operator's UPDATE and our
+-- functions take this same path, so the tables cannot disagree. What must not move, refuse_move has refused before.
 --
--- Changes   delivery_queue (taken, freed, woken, removed), channel_counters, channel_due
--- Locks     channels FOR KEY SHARE (only for rows that wait again), delivery_queue, channel_counters,
+-- Changes   delivery_queue (taken, freed, woken, removed), given_up, channel_counters, channel_due
+-- Locks     channel_due FOR KEY SHARE (only for rows that wait again), delivery_queue, channel_counters,
 --           channel_due: each by key
--- Raises    AP002 on an illegal transition, AP003 when attempt moves any other way than up by one into sending,
---           AP004 when a key changes.
 CREATE OR REPLACE FUNCTION delivery_moved()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -16,76 +14,73 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _seen record;
+    _taken record;
     _now timestamptz := clock_timestamp();
 BEGIN
-    -- The two sides are grouped, not joined: a planner that takes them for one row would compare each with each.
+    -- By channel: what is under way now less what was before, and when something waits for.
     WITH sides AS (
-        SELECT workspace_id, channel_id, delivery_id, status AS was, attempt AS attempt_was,
-               NULL::delivery_status AS now_is, NULL::int AS attempt_is, NULL::timestamptz AS due
+        SELECT workspace_id, channel_id, status AS was, NULL::delivery_status AS now_is, NULL::timestamptz AS due
         FROM old_rows
         UNION ALL
-        SELECT workspace_id, channel_id, delivery_id, NULL, NULL, status, attempt,
+        SELECT workspace_id, channel_id, NULL, status,
                CASE WHEN status IN ('queued', 'retry')
                     THEN due_of(status, not_before, scheduled_for, next_retry_at) END
         FROM new_rows
-    ), moves AS MATERIALIZED (
-        SELECT workspace_id, channel_id, delivery_id, max(was) AS was, max(now_is) AS now_is,
-               max(attempt_was) AS attempt_was, max(attempt_is) AS attempt_is, max(due) AS due
-        FROM sides
-        GROUP BY workspace_id, channel_id, delivery_id
     ), flights AS MATERIALIZED (
         SELECT workspace_id, channel_id,
-               count(*) FILTER (WHERE now_is = 'sending' AND was <> 'sending') AS started,
-               count(*) FILTER (WHERE was = 'sending' AND now_is <> 'sending') AS ended,
-               coalesce(min(due), 'infinity') AS due
-        FROM moves
+               count(*) FILTER (WHERE now_is = 'sending') - count(*) FILTER (WHERE was = 'sending') AS more,
+               coalesce(min(due), 'infinity') AS due,
+               bool_or(now_is IN ('claimed', 'sending')) AS some_taken,
+               bool_or(now_is IN ('queued', 'retry')) AS some_waiting,
+               bool_or(now_is IN ('sent', 'deduped', 'failed_permanent', 'dead')) AS some_final,
+               bool_or(now_is IN ('failed_permanent', 'dead')) AS some_given_up,
+               bool_or(was IN ('failed_permanent', 'dead')) AS some_were_given_up
+        FROM sides
         GROUP BY workspace_id, channel_id
     )
-    SELECT bool_or(m.was IS NULL OR m.now_is IS NULL) AS rekeyed,
-           min(format('%s cannot become %s', m.was, m.now_is))
-               FILTER (WHERE m.was <> m.now_is AND NOT is_legal_transition(m.was, m.now_is)) AS illegal,
-           min(format('attempt of a delivery moved from %s to %s', m.attempt_was, m.attempt_is))
-               FILTER (WHERE m.attempt_is <> m.attempt_was
-                         AND NOT (m.attempt_is = m.attempt_was + 1 AND m.now_is = 'sending' AND m.was <> 'sending'))
-               AS miscounted,
-           bool_or(m.now_is IN ('claimed', 'sending')) AS some_taken,
-           bool_or(m.now_is IN ('queued', 'retry')) AS some_waiting,
-           bool_or(m.now_is IN ('sent', 'deduped', 'failed_permanent', 'dead')) AS some_final,
-           bool_or(m.now_is IN ('failed_permanent', 'dead')) AS some_given_up,
-           bool_or(m.was IN ('failed_permanent', 'dead') AND m.now_is = 'retry') AS some_brought_back,
-           (SELECT array_agg(f.workspace_id ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS workspaces,
-           (SELECT array_agg(f.channel_id ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS channels,
-           (SELECT array_agg(f.started ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS started,
-           (SELECT array_agg(f.ended ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS ended,
-           (SELECT array_agg(f.due ORDER BY f.workspace_id, f.channel_id) FROM flights f) AS dues
+    SELECT bool_or(f.some_taken) AS some_taken,
+           bool_or(f.some_waiting) AS some_waiting,
+           bool_or(f.some_final) AS some_final,
+           bool_or(f.some_given_up) AS some_given_up,
+           bool_or(f.some_were_given_up) AS some_were_given_up,
+           bool_or(f.more > 0) AS some_started,
+           bool_or(f.more < 0) AS some_ended,
+           array_agg(DISTINCT f.workspace_id) AS tenants,
+           array_agg(f.workspace_id ORDER BY f.workspace_id, f.channel_id) AS workspaces,
+           array_agg(f.channel_id ORDER BY f.workspace_id, f.channel_id) AS channels,
+           array_agg(greatest(f.more, 0) ORDER BY f.workspace_id, f.channel_id) AS started,
+           array_agg(greatest(-f.more, 0) ORDER BY f.workspace_id, f.channel_id) AS ended,
+           array_agg(f.due ORDER BY f.workspace_id, f.channel_id) AS dues
     INTO _seen
-    FROM moves m;
+    FROM flights f;
 
-    IF _seen.rekeyed THEN
-        RAISE EXCEPTION 'the key of a delivery cannot change' USING ERRCODE = 'AP004';
-    ELSIF _seen.illegal IS NOT NULL THEN
-        RAISE EXCEPTION 'a delivery that is %', _seen.illegal USING ERRCODE = 'AP002';
-    ELSIF _seen.miscounted IS NOT NULL THEN
-        RAISE EXCEPTION '%', _seen.miscounted
-            USING ERRCODE = 'AP003', HINT = 'attempt rises by one on the way into sending and never otherwise';
-    END IF;
-
+    -- The queue is written by lists of keys, not by joins: a queue that was empty when a join was planned would be read
+    -- from end to end when it is full. A claim has one token and one lease, so this is one round for it.
     IF _seen.some_taken THEN
-        UPDATE delivery_queue q
-        SET claim_token = coalesce(n.claim_token, '00000000-0000-0000-0000-000000000000'),
-            lease_until = n.sending_lease_until
-        FROM new_rows n
-        WHERE q.workspace_id = n.workspace_id
-          AND q.delivery_id = n.delivery_id
-          AND n.status IN ('claimed', 'sending');
+        FOR _taken IN
+            SELECT array_agg(DISTINCT n.workspace_id) AS workspaces, array_agg(n.delivery_id) AS deliveries,
+                   coalesce(n.claim_token, '00000000-0000-0000-0000-000000000000') AS claim_token,
+                   n.sending_lease_until AS lease_until
+            FROM new_rows n
+            WHERE n.status IN ('claimed', 'sending')
+            GROUP BY n.claim_token, n.sending_lease_until
+        LOOP
+            UPDATE delivery_queue q
+            SET claim_token = _taken.claim_token,
+                lease_until = _taken.lease_until
+            WHERE q.workspace_id = ANY (_taken.workspaces)
+              AND q.delivery_id = ANY (_taken.deliveries);
+        END LOOP;
     END IF;
 
     IF _seen.some_final THEN
         DELETE FROM delivery_queue q
-        USING new_rows n
-        WHERE q.workspace_id = n.workspace_id
-          AND q.delivery_id = n.delivery_id
-          AND n.status IN ('sent', 'deduped', 'failed_permanent', 'dead');
+        WHERE q.workspace_id = ANY (_seen.tenants)
+          AND q.delivery_id = ANY (ARRAY(
+              SELECT n.delivery_id
+              FROM new_rows n
+              WHERE n.status IN ('sent', 'deduped', 'failed_permanent', 'dead')
+          ));
     END IF;
 
     -- given_up has a row while a delivery is dead or failed_permanent. One that is brought back loses it, and with
@@ -97,7 +92,7 @@ BEGIN
         WHERE n.status IN ('failed_permanent', 'dead')
         ON CONFLICT DO NOTHING;
     END IF;
-    IF _seen.some_brought_back THEN
+    IF _seen.some_were_given_up AND _seen.some_waiting THEN
         DELETE FROM given_up g
         USING new_rows n
         WHERE g.workspace_id = n.workspace_id
@@ -106,26 +101,37 @@ BEGIN
     END IF;
 
     IF _seen.some_waiting THEN
-        -- The same lock that the foreign key takes for a new delivery: see claim_deliveries.
+        -- The same lock that delivery_born takes for a new delivery: see claim_deliveries.
         PERFORM 1
-        FROM channels c
-        WHERE (c.workspace_id, c.channel_id) IN
-              (SELECT n.workspace_id, n.channel_id FROM new_rows n WHERE n.status IN ('queued', 'retry'))
-        ORDER BY c.channel_id
-        FOR KEY SHARE;
+        FROM (
+            SELECT DISTINCT n.workspace_id, n.channel_id
+            FROM new_rows n
+            WHERE n.status IN ('queued', 'retry')
+            ORDER BY n.workspace_id, n.channel_id
+        ) AS w
+        CROSS JOIN LATERAL (
+            SELECT 1
+            FROM channel_due d
+            WHERE d.workspace_id = w.workspace_id
+              AND d.channel_id = w.channel_id
+            FOR KEY SHARE
+        ) AS d;
 
         INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at, calls)
-        SELECT n.workspace_id, n.delivery_id, n.channel_id, due > _now,
-               CASE WHEN due > _now THEN due ELSE n.created_at END,
+        SELECT n.workspace_id, n.delivery_id, n.channel_id, n.due > _now,
+               CASE WHEN n.due > _now THEN n.due ELSE n.created_at END,
                -- The calls that are left: what was acknowledged is not sent again.
                greatest(coalesce(r.calls, 1)
                         - coalesce(jsonb_array_length(n.render_meta #> '{series_progress,sent_items}'), 0), 1)
-        FROM new_rows n
-        CROSS JOIN LATERAL due_of(n.status, n.not_before, n.scheduled_for, n.next_retry_at) AS due
+        FROM (
+            SELECT m.workspace_id, m.delivery_id, m.channel_id, m.rendering_id, m.created_at, m.render_meta,
+                   due_of(m.status, m.not_before, m.scheduled_for, m.next_retry_at) AS due
+            FROM new_rows m
+            WHERE m.status IN ('queued', 'retry')
+        ) AS n
         LEFT JOIN renderings r
           ON r.workspace_id = n.workspace_id
          AND r.rendering_id = n.rendering_id
-        WHERE n.status IN ('queued', 'retry')
         ORDER BY n.delivery_id
         ON CONFLICT (workspace_id, delivery_id) DO UPDATE
         SET asleep = excluded.asleep,
@@ -135,10 +141,13 @@ BEGIN
             lease_until = NULL;
     END IF;
 
-    PERFORM count_flight('started', _seen.workspaces, _seen.channels, _seen.started);
-    PERFORM count_flight('ended', _seen.workspaces, _seen.channels, _seen.ended);
-
-    IF _seen.some_waiting OR 0 < ANY (_seen.ended) THEN
+    IF _seen.some_started THEN
+        PERFORM count_flight('started', _seen.workspaces, _seen.channels, _seen.started);
+    END IF;
+    IF _seen.some_ended THEN
+        PERFORM count_flight('ended', _seen.workspaces, _seen.channels, _seen.ended);
+    END IF;
+    IF _seen.some_waiting OR _seen.some_ended THEN
         PERFORM wake_channels(_seen.workspaces, _seen.channels, _seen.dues, _seen.ended);
     END IF;
     RETURN NULL;

@@ -31,6 +31,10 @@ DECLARE
     _tags text[] := ARRAY(SELECT jsonb_array_elements_text(p_post -> 'tags'));
     _context jsonb;
     _message record;
+    _ids text := new_id();
+    _first_id bigint := id_start(_ids);
+    _event_ids text := new_id();
+    _first_event_id bigint := id_start(_event_ids);
     _now timestamptz;
     _answer jsonb;
 BEGIN
@@ -55,28 +59,41 @@ BEGIN
                 _context || jsonb_build_object('kept', _message.tags, 'given', _tags));
     END IF;
 
-    INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan, calls, template_version)
-    SELECT DISTINCT ON (g.plan_hash)
-           p_workspace_id, _message.message_id, g.plan_hash, g.rendered_text, g.plan, g.calls, g.template_version
-    FROM jsonb_to_recordset(p_post -> 'renderings')
-        AS g (plan_hash text, rendered_text text, plan jsonb, calls smallint, template_version text)
-    WHERE g.plan_hash IS NOT NULL
-    ORDER BY g.plan_hash
-    ON CONFLICT DO NOTHING;
-
     WITH given AS MATERIALIZED (
-        SELECT g.profile_hash, g.plan_hash, g.template_version, g.problems, r.rendering_id
+        SELECT *
         FROM jsonb_to_recordset(p_post -> 'renderings')
-            AS g (profile_hash text, plan_hash text, template_version text, problems jsonb)
-        LEFT JOIN renderings r
-          ON r.workspace_id = p_workspace_id
-         AND r.message_id = _message.message_id
-         AND r.plan_hash = g.plan_hash
+            AS g (profile_hash text, plan_hash text, rendered_text text, plan jsonb, calls smallint,
+                  template_version text, problems jsonb)
+    ), stored AS (
+        INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan, calls, template_version)
+        SELECT DISTINCT ON (g.plan_hash)
+               p_workspace_id, _message.message_id, g.plan_hash, g.rendered_text, g.plan, g.calls, g.template_version
+        FROM given g
+        WHERE g.plan_hash IS NOT NULL
+        ORDER BY g.plan_hash
+        ON CONFLICT DO NOTHING
+        RETURNING plan_hash, rendering_id
+    ), known AS MATERIALIZED (
+        SELECT plan_hash, rendering_id FROM stored
+        UNION ALL
+        SELECT r.plan_hash, r.rendering_id
+        FROM renderings r
+        WHERE NOT _message.is_new
+          AND r.workspace_id = p_workspace_id
+          AND r.message_id = _message.message_id
+    ), profiles AS MATERIALIZED (
+        SELECT g.profile_hash, g.template_version, k.rendering_id,
+               CASE WHEN k.plan_hash IS NULL THEN '{}' ELSE jsonb_build_object('plan_hash', k.plan_hash) END AS meta,
+               CASE WHEN k.plan_hash IS NULL THEN jsonb_build_object(
+                   'category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'problems', g.problems)
+               END AS error
+        FROM given g
+        LEFT JOIN known k USING (plan_hash)
     ), routed AS MATERIALIZED (
-        SELECT r.channel_id, g.profile_hash IS NULL AS unknown, g.plan_hash, g.rendering_id, g.template_version,
-               g.problems, twin.delivery_id AS twin_id
+        SELECT row_number() OVER () AS nth, r.channel_id, p.profile_hash IS NULL AS unknown, p.rendering_id,
+               p.template_version, p.meta, p.error, twin.delivery_id AS twin_id
         FROM routed_channels(p_workspace_id, p_post) AS r
-        LEFT JOIN given g USING (profile_hash)
+        LEFT JOIN profiles p USING (profile_hash)
         LEFT JOIN LATERAL (
             SELECT d.delivery_id
             FROM deliveries d
@@ -91,31 +108,34 @@ BEGIN
             LIMIT 1
         ) AS twin ON true
     ), born AS (
-        INSERT INTO deliveries (workspace_id, message_id, channel_id, rendering_id, hash_version, content_hash,
-                                not_before, scheduled_for, status, max_attempts, last_error, render_meta,
+        INSERT INTO deliveries (delivery_id, workspace_id, message_id, channel_id, rendering_id, hash_version,
+                                content_hash, not_before, scheduled_for, status, max_attempts, last_error, render_meta,
                                 template_version, trace_id, traceparent, enqueue_batch_id, event_count, created_at,
                                 updated_at)
-        SELECT p_workspace_id, _message.message_id, r.channel_id, r.rendering_id,
-               _hash_version, _content_hash, _now, _scheduled_for,
+        SELECT id_in(_ids, _first_id + r.nth), p_workspace_id, _message.message_id, r.channel_id,
+               r.rendering_id, _hash_version, _content_hash, _now, _scheduled_for,
                CASE
                    WHEN r.twin_id IS NOT NULL THEN 'deduped'
                    WHEN r.rendering_id IS NULL THEN 'failed_permanent'
                    ELSE 'queued'
                END::delivery_status,
-               _max_attempts,
-               CASE WHEN r.rendering_id IS NULL THEN jsonb_build_object(
-                   'category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'problems', r.problems)
-               END,
-               jsonb_strip_nulls(jsonb_build_object('plan_hash', r.plan_hash)),
-               r.template_version, _trace_id, _traceparent, _batch_id, 1, _now, _now
+               _max_attempts, r.error, r.meta, r.template_version, _trace_id, _traceparent, _batch_id, 1, _now, _now
         FROM routed r
-        WHERE r.twin_id IS NULL OR p_audit_deduped
-        ON CONFLICT (workspace_id, enqueue_batch_id, channel_id, hash_version, content_hash)
-            WHERE enqueue_batch_id IS NOT NULL DO NOTHING
+        WHERE (r.twin_id IS NULL OR p_audit_deduped)
+          AND (_batch_id IS NULL OR NOT EXISTS ( -- the content's lock is held: nobody adds to this meanwhile
+              SELECT 1
+              FROM deliveries b
+              WHERE b.workspace_id = p_workspace_id
+                AND b.enqueue_batch_id = _batch_id
+                AND b.channel_id = r.channel_id
+                AND b.hash_version = _hash_version
+                AND b.content_hash = _content_hash
+          ))
         RETURNING delivery_id, channel_id, status, last_error
     ), told AS (
-        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, result, error, meta)
-        SELECT p_workspace_id, b.delivery_id, _message.message_id, b.channel_id,
+        INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, result, error, meta)
+        SELECT id_in(_event_ids, _first_event_id + row_number() OVER ()),
+               p_workspace_id, b.delivery_id, _message.message_id, b.channel_id,
                CASE b.status
                    WHEN 'queued' THEN 'enqueue'
                    WHEN 'deduped' THEN 'dedup_suppressed'
@@ -126,7 +146,7 @@ BEGIN
                _context
         FROM born b
         UNION ALL
-        SELECT p_workspace_id, NULL, _message.message_id, r.channel_id, 'dedup_suppressed', 'ok', NULL,
+        SELECT new_id(), p_workspace_id, NULL, _message.message_id, r.channel_id, 'dedup_suppressed', 'ok', NULL,
                _context || jsonb_build_object('twin', r.twin_id)
         FROM routed r
         WHERE r.twin_id IS NOT NULL AND NOT p_audit_deduped

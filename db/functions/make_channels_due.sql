@@ -14,15 +14,17 @@ DECLARE
     _moved int;
 BEGIN
     WITH wanted AS MATERIALIZED (
-        SELECT d.channel_id, w.due
-        FROM unnest(p_channel_ids, p_dues) AS w (channel_id, due)
-        JOIN channel_due d
-          ON d.workspace_id = p_workspace_id
-         AND d.channel_id = w.channel_id
-        WHERE d.next_due_at > w.due
-          AND NOT d.waits_for_place
-        ORDER BY d.channel_id
-        FOR UPDATE OF d
+        SELECT w.channel_id, w.due
+        FROM (SELECT * FROM unnest(p_channel_ids, p_dues) AS g (channel_id, due) ORDER BY g.channel_id) AS w
+        CROSS JOIN LATERAL ( -- by key, whatever the planner thinks of the table
+            SELECT 1
+            FROM channel_due d
+            WHERE d.workspace_id = p_workspace_id
+              AND d.channel_id = w.channel_id
+              AND d.next_due_at > w.due
+              AND NOT d.waits_for_place
+            FOR NO KEY UPDATE
+        ) AS d
     )
     UPDATE channel_due d
     SET next_due_at = least(d.next_due_at, w.due)

@@ -9,6 +9,17 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
+    -- Nearly always there is none, and asking for less is cheap.
+    IF NOT EXISTS (
+        SELECT 1
+        FROM routed_channels(p_workspace_id, p_post) AS r
+        WHERE r.profile_hash <> ALL (ARRAY(
+            SELECT g ->> 'profile_hash' FROM jsonb_array_elements(p_post -> 'renderings') AS g
+        ))
+    ) THEN
+        RETURN '[]';
+    END IF;
+
     RETURN (SELECT coalesce(jsonb_agg(to_jsonb(p)), '[]')
     FROM (
         SELECT DISTINCT ON (c.profile_hash)

@@ -63,8 +63,8 @@ BEGIN
       AND k.side = w.side;
 
     -- A channel whose places were miscounted is looked at now as well.
-    INSERT INTO channel_due AS due (workspace_id, channel_id, platform, rate_group, next_due_at)
-    SELECT p_workspace_id, c.channel_id, c.platform, c.rate_group, coalesce(d.due, clock_timestamp())
+    INSERT INTO channel_due AS due (workspace_id, channel_id, platform, rate_group, max_parallel, next_due_at)
+    SELECT p_workspace_id, c.channel_id, c.platform, c.rate_group, c.max_parallel, coalesce(d.due, clock_timestamp())
     FROM jsonb_to_recordset(_drift) AS d (channel_id uuid, due timestamptz)
     JOIN channels c
       ON c.workspace_id = p_workspace_id
@@ -73,6 +73,7 @@ BEGIN
     ON CONFLICT (workspace_id, channel_id) DO UPDATE
     SET platform = excluded.platform,
         rate_group = excluded.rate_group,
+        max_parallel = excluded.max_parallel,
         next_due_at = least(due.next_due_at, excluded.next_due_at),
         waits_for_place = false;
 

@@ -23,7 +23,7 @@ AS $$
         FOR UPDATE OF d
     )
     UPDATE deliveries d
-    SET sending_lease_until = clock_timestamp() + p_lease,
+    SET sending_lease_until = statement_timestamp() + p_lease,
         updated_at = clock_timestamp()
     FROM held h
     WHERE d.workspace_id = p_workspace_id

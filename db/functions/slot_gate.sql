@@ -15,7 +15,7 @@ AS $$
            CASE
                WHEN b.base > p_now THEN 0
                WHEN b.step = interval '0' THEN 1000000000
-               ELSE 1 + floor(extract(epoch FROM p_now - b.base) / extract(epoch FROM b.step))
+               ELSE 1 + floor(date_part('epoch', p_now - b.base) / date_part('epoch', b.step) + 1e-9)
            END::bigint
     FROM (
         SELECT CASE

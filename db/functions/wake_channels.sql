@@ -18,15 +18,20 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
     WITH wanted AS MATERIALIZED (
-        SELECT d.workspace_id, d.channel_id, w.due, w.ended > 0 AND d.waits_for_place AS freed
-        FROM unnest(p_workspace_ids, p_channel_ids, p_dues, p_ended) AS w (workspace_id, channel_id, due, ended)
-        JOIN channel_due d
-          ON d.workspace_id = w.workspace_id
-         AND d.channel_id = w.channel_id
-        WHERE (w.ended > 0 AND d.waits_for_place)
-           OR (d.next_due_at > w.due AND NOT d.waits_for_place)
-        ORDER BY d.workspace_id, d.channel_id
-        FOR UPDATE OF d
+        SELECT w.workspace_id, w.channel_id, w.due, d.freed
+        FROM (
+            SELECT *
+            FROM unnest(p_workspace_ids, p_channel_ids, p_dues, p_ended) AS g (workspace_id, channel_id, due, ended)
+            ORDER BY g.workspace_id, g.channel_id
+        ) AS w
+        CROSS JOIN LATERAL ( -- by key, whatever the planner thinks of the table
+            SELECT w.ended > 0 AND d.waits_for_place AS freed
+            FROM channel_due d
+            WHERE d.workspace_id = w.workspace_id
+              AND d.channel_id = w.channel_id
+              AND ((w.ended > 0 AND d.waits_for_place) OR (d.next_due_at > w.due AND NOT d.waits_for_place))
+            FOR NO KEY UPDATE
+        ) AS d
     )
     UPDATE channel_due d
     SET next_due_at = least(d.next_due_at, w.due, CASE WHEN w.freed THEN clock_timestamp() END),

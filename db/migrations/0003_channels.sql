@@ -41,7 +41,7 @@ CREATE TABLE channels (
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, channel_id),
-    CONSTRAINT one_channel_per_destination UNIQUE (workspace_id, platform, target_id),
+    CONSTRAINT one_channel_per_destination UNIQUE (target_id, platform, workspace_id),
     CONSTRAINT platform_is_a_name CHECK (platform ~ '^[a-z][a-z0-9_]*$'),
     CONSTRAINT target_id_is_not_empty CHECK (target_id <> ''),
     CONSTRAINT send_mode_is_known CHECK (send_mode IN ('text', 'media', 'mixed')),
@@ -66,7 +66,6 @@ CREATE TABLE channels (
     END)
 ) WITH (fillfactor = 70);
 
-CREATE INDEX channels_by_enabled ON channels (workspace_id, enabled);
 CREATE INDEX channels_by_tag ON channels USING gin (tags);
 -- Nearly always empty: a commit asks it whether any channel's streak is to be reset.
 CREATE INDEX channels_in_trouble ON channels (workspace_id) WHERE error_streak > 0;

@@ -17,11 +17,11 @@ CREATE TABLE messages (
     seen_count bigint NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, message_id),
-    CONSTRAINT one_message_per_content UNIQUE (workspace_id, hash_version, content_hash),
+    CONSTRAINT one_message_per_content UNIQUE (content_hash, hash_version, workspace_id),
     CONSTRAINT seen_count_is_positive CHECK (seen_count > 0)
 ) WITH (fillfactor = 80);
 
-CREATE INDEX messages_by_creation ON messages (workspace_id, created_at);
+CREATE INDEX messages_by_creation ON messages (created_at);
 CREATE INDEX messages_by_tag ON messages USING gin (tags);
 
 -- The text and plan that a render profile made of a message. Never changed: a repost or a new template
@@ -36,8 +36,8 @@ CREATE TABLE renderings (
     calls smallint NOT NULL DEFAULT 1,
     template_version text,
     created_at timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (workspace_id, message_id, plan_hash),
-    UNIQUE (workspace_id, rendering_id),
+    PRIMARY KEY (workspace_id, rendering_id),
+    CONSTRAINT one_rendering_per_plan UNIQUE (message_id, plan_hash, workspace_id),
     FOREIGN KEY (workspace_id, message_id) REFERENCES messages ON DELETE CASCADE,
     CONSTRAINT a_plan_has_calls CHECK (calls > 0)
 );

@@ -36,8 +36,6 @@ CREATE TABLE deliveries (
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, delivery_id),
-    FOREIGN KEY (workspace_id, channel_id) REFERENCES channels,
-    FOREIGN KEY (workspace_id, message_id) REFERENCES messages,
     CONSTRAINT attempt_is_not_negative CHECK (attempt >= 0),
     CONSTRAINT max_attempts_is_positive CHECK (max_attempts > 0),
     CONSTRAINT policy_is_known CHECK (policy IN ('default', 'publication')),
@@ -45,9 +43,9 @@ CREATE TABLE deliveries (
 ) WITH (fillfactor = 50);
 
 -- Dedup asks by content, and content is a message. No index names status: an update of it stays on its page.
-CREATE INDEX deliveries_by_message ON deliveries (workspace_id, message_id, channel_id);
+CREATE INDEX deliveries_by_message ON deliveries (message_id, channel_id);
 CREATE UNIQUE INDEX one_delivery_per_batch_and_content
-    ON deliveries (workspace_id, enqueue_batch_id, channel_id, hash_version, content_hash)
+    ON deliveries (enqueue_batch_id, channel_id, hash_version, content_hash, workspace_id)
     WHERE enqueue_batch_id IS NOT NULL;
 
 -- One row per live delivery (queued, retry, claimed, sending).
@@ -66,7 +64,7 @@ CREATE TABLE delivery_queue (
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 
 -- Claims write claim_token and lease_until alone; neither is in an index, so a claim stays on its page.
-CREATE INDEX delivery_queue_by_channel ON delivery_queue (workspace_id, channel_id, asleep, sort_at, delivery_id);
+CREATE INDEX delivery_queue_by_channel ON delivery_queue (channel_id, asleep, sort_at, delivery_id);
 
 -- When each channel is next worth a look: the set of ready channels, kept so that a claim never visits a
 -- channel that is paused, disabled, closed, out of slots or empty.
@@ -75,6 +73,7 @@ CREATE TABLE channel_due (
     channel_id uuid NOT NULL,
     platform text NOT NULL,
     rate_group text NOT NULL,
+    max_parallel int NOT NULL DEFAULT 1,
     next_due_at timestamptz NOT NULL DEFAULT 'infinity',
     -- Held by max_parallel alone: the commit that frees a place makes it due.
     waits_for_place boolean NOT NULL DEFAULT false,
@@ -82,7 +81,7 @@ CREATE TABLE channel_due (
     FOREIGN KEY (workspace_id, channel_id) REFERENCES channels ON DELETE CASCADE
 ) WITH (fillfactor = 50);
 
-CREATE INDEX channel_due_by_group ON channel_due (workspace_id, platform, rate_group, next_due_at);
+CREATE INDEX channel_due_by_group ON channel_due (rate_group, platform, workspace_id, next_due_at);
 
 -- In flight = started - ended. Two rows, because a claim writes one and a commit the other.
 CREATE TABLE channel_counters (
@@ -116,7 +115,7 @@ CREATE TABLE given_up (
     CONSTRAINT only_the_dead_are_skipped CHECK (skipped_at IS NULL OR status = 'dead')
 );
 
-CREATE INDEX given_up_by_time ON given_up (workspace_id, status, given_up_at);
+CREATE INDEX given_up_by_time ON given_up (status, workspace_id, given_up_at);
 
 -- Who dispatches right now; for operators to read, no decision rests on it.
 CREATE TABLE dispatcher_state (

@@ -20,8 +20,8 @@ CREATE TABLE events (
     PRIMARY KEY (workspace_id, ts, id)
 ) PARTITION BY RANGE (ts);
 
-CREATE INDEX events_by_delivery ON events (workspace_id, delivery_id, seq) WHERE delivery_id IS NOT NULL;
-CREATE INDEX events_without_delivery ON events (workspace_id, channel_id, ts) WHERE delivery_id IS NULL;
+CREATE INDEX events_by_delivery ON events (delivery_id, seq) WHERE delivery_id IS NOT NULL;
+CREATE INDEX events_without_delivery ON events (channel_id, ts) WHERE delivery_id IS NULL;
 CREATE INDEX events_with_error ON events (workspace_id, ts) WHERE result = 'error';
 CREATE INDEX events_for_relay ON events (xid, seq);
 

@@ -13,7 +13,7 @@ CREATE TABLE ingest_runs (
     CONSTRAINT kind_is_known CHECK (kind IN ('push', 'pull', 'publish'))
 ) WITH (fillfactor = 80);
 
-CREATE INDEX ingest_runs_by_start ON ingest_runs (workspace_id, started_at);
+CREATE INDEX ingest_runs_by_start ON ingest_runs (started_at);
 
 CREATE TABLE ingress_receipts (
     workspace_id uuid NOT NULL,
@@ -30,9 +30,9 @@ CREATE TABLE ingress_receipts (
     CONSTRAINT endpoint_kind_is_known CHECK (endpoint_kind IN ('webhook_push', 'bot_webhook', 'pull_source', 'bot_api'))
 );
 
-CREATE UNIQUE INDEX one_receipt_per_source_ref ON ingress_receipts (workspace_id, endpoint_id, source_ref)
+CREATE UNIQUE INDEX one_receipt_per_source_ref ON ingress_receipts (source_ref, endpoint_id, workspace_id)
     WHERE source_ref IS NOT NULL;
-CREATE INDEX ingress_receipts_by_hash ON ingress_receipts (workspace_id, endpoint_id, payload_hash, received_at DESC);
+CREATE INDEX ingress_receipts_by_hash ON ingress_receipts (payload_hash, endpoint_id, workspace_id, received_at DESC);
 CREATE INDEX ingress_receipts_by_expiry ON ingress_receipts (expires_at);
 
 -- The rate of an endpoint, shared by all replicas: the time at which its bucket is empty again.

@@ -38,7 +38,7 @@ CREATE TABLE command_outbox (
     created_at timestamptz NOT NULL DEFAULT now(),
     published_at timestamptz,
     PRIMARY KEY (workspace_id, command_id),
-    CONSTRAINT one_command_per_msg_id UNIQUE (workspace_id, msg_id)
+    CONSTRAINT one_command_per_msg_id UNIQUE (msg_id, workspace_id)
 );
 
 CREATE INDEX command_outbox_unpublished ON command_outbox (created_at) WHERE published_at IS NULL;
