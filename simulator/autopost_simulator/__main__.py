@@ -1,13 +1,12 @@
 """``python -m autopost_simulator``; the same command is ``autopost simulator``."""
 
-import asyncio
 from pathlib import Path
 
 import click
 import msgspec
 
 from autopost_simulator.registration import StartState
-from autopost_simulator.serve import serve
+from autopost_simulator.serve import run
 from autopost_simulator.simulator import Simulator
 
 
@@ -31,7 +30,7 @@ def simulator(
     start = _read_state(state) if state else StartState()
     try:
         parts = Simulator(start=start, log=log, open_to_all=open_to_all)
-        asyncio.run(serve(parts, host, port, port_file))
+        run(parts, host, port, port_file)
     except msgspec.ValidationError as error:
         raise click.BadParameter(str(error), param_hint="--state") from None
     except OSError as error:

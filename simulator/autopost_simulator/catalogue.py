@@ -15,6 +15,10 @@ def names() -> list[str]:
     return telegram + [f"max.{name}" for name in max_refusal.CATALOGUE]
 
 
+def platform_of(name: str) -> Platform:
+    return "telegram" if name.startswith("telegram.") else "max"
+
+
 def entry_reply(name: str, retry_after: int | None) -> Reply:
     platform, _, entry = name.partition(".")
     if platform == "telegram":

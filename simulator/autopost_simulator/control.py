@@ -1,6 +1,5 @@
 """``/_sim/…``: how a test sets the scene, scripts what goes wrong and reads what happened."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
@@ -11,8 +10,9 @@ from autopost_simulator import log_query
 from autopost_simulator.catalogue import names
 from autopost_simulator.faults import Faults, FaultSpec
 from autopost_simulator.journal import Journal
+from autopost_simulator.log_stream import write_log
 from autopost_simulator.max.shapes import mid
-from autopost_simulator.registration import ChatSpec, TokenSpec, describe, register_chat, register_token
+from autopost_simulator.registration import ChatSpec, TokenSpec, describe, describe_bot, register_chat, register_token
 from autopost_simulator.world import Chat, Post, World
 
 T = TypeVar("T")
@@ -37,6 +37,7 @@ class Control:
         routes: tuple[tuple[str, str, Handle], ...] = (
             ("GET", "/_sim/health", self.health),
             ("POST", "/_sim/tokens", self.post_tokens),
+            ("GET", "/_sim/tokens", self.get_tokens),
             ("POST", "/_sim/chats", self.post_chats),
             ("GET", "/_sim/chats", self.get_chats),
             ("GET", "/_sim/chats/{platform}/{id}/messages", self.get_messages),
@@ -56,6 +57,9 @@ class Control:
     async def post_tokens(self, request: web.Request) -> web.StreamResponse:
         specs = _one_or_many(await request.read(), TokenSpec)
         return _json({"tokens": [register_token(self._parts.world, spec) for spec in specs]})
+
+    async def get_tokens(self, request: web.Request) -> web.StreamResponse:
+        return _json({"tokens": [describe_bot(bot) for bot in self._parts.world.bots.values()]})
 
     async def post_chats(self, request: web.Request) -> web.StreamResponse:
         specs = _one_or_many(await request.read(), ChatSpec)
@@ -83,6 +87,7 @@ class Control:
 
     async def delete_faults(self, request: web.Request) -> web.StreamResponse:
         """``?name=`` removes one; without it all go."""
+        log_query.refuse_unknown(request.query, "name")
         return _json({"removed": self._parts.faults.remove(request.query.get("name"))})
 
     async def get_catalogue(self, request: web.Request) -> web.StreamResponse:
@@ -90,13 +95,7 @@ class Control:
 
     async def get_log(self, request: web.Request) -> web.StreamResponse:
         query = log_query.LogQuery.of(request.query)
-        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
-        await response.prepare(request)
-        for batch in query.batches(self._parts.journal):
-            await response.write(batch)
-            await asyncio.sleep(0)
-        await response.write_eof()
-        return response
+        return await write_log(request, self._parts.journal, query)
 
     async def reset(self, request: web.Request) -> web.StreamResponse:
         return _json({"seq": self._parts.reset()})
@@ -136,4 +135,5 @@ def _post(chat: Chat, post: Post) -> dict[str, Any]:
         "text": post.text,
         "markup": post.markup,
         "buttons": post.buttons,
+        "extra": post.extra,
     }

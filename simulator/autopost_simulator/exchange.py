@@ -5,21 +5,19 @@ The log line comes before the first byte of the answer. Whoever saw an answer fi
 
 import asyncio
 import hashlib
-import socket
-import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from aiohttp import web
 
 from autopost_simulator.clock import Clock
-from autopost_simulator.faults import Effect, Fault, Faults
+from autopost_simulator.faults import Fault, Faults
 from autopost_simulator.fingerprint import fingerprint
+from autopost_simulator.hangup import drop, hung_up, until_hung_up
 from autopost_simulator.journal import Entry, Journal, Platform, Verdict
 from autopost_simulator.reply import Reply
-
-LOOK_FOR_HANGUP = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,33 +65,35 @@ class Exchange:
     async def answer(self, request: web.Request, call: Call, act: Act) -> web.StreamResponse:
         fault = self._faults.strike(call, body_read=True)
         if fault is None:
-            return self._honest(call, act, None)
+            return respond(self.obey(call, act))
         if fault.effect.delay:
             await asyncio.sleep(fault.effect.delay)
-        if not fault.effect.spoils:
-            return self._honest(call, act, fault)
-        if fault.effect.accepts:
-            act()
-        return await self._spoil(request, call, fault)
+        reply = await self._spoil(request, call, act, fault) if fault.effect.spoils else self.obey(call, act, fault)
+        if reply is None:
+            return web.Response()
+        return await dribble(request, reply, fault.effect.drip) if fault.effect.drip else respond(reply)
 
-    def _honest(self, call: Call, act: Act, fault: Fault | None) -> web.Response:
+    def obey(self, call: Call, act: Act, fault: Fault | None = None) -> Reply:
         reply = act()
         self._record(call, reply, reply.verdict, fault)
-        return respond(reply)
+        return reply
 
-    async def _spoil(self, request: web.Request, call: Call, fault: Fault) -> web.StreamResponse:
-        effect: Effect = fault.effect
+    async def _spoil(self, request: web.Request, call: Call, act: Act, fault: Fault) -> Reply | None:
+        """``None`` when there is nobody left to answer."""
+        effect = fault.effect
+        if effect.accepts:
+            act()
         if effect.reset:
             self._record(call, None, "reset", fault)
             drop(request)
-            return web.Response()
+            return None
         if effect.hang:
             self._record(call, None, "hung", fault)
             await until_hung_up(request)
-            return web.Response()
+            return None
         reply = effect.reply(call.platform)
         self._record(call, reply, "faulted", fault)
-        return respond(reply)
+        return reply
 
     def _record(self, call: Call, reply: Reply | None, verdict: Verdict, fault: Fault | None) -> None:
         hung = verdict == "hung"
@@ -129,17 +129,18 @@ def respond(reply: Reply) -> web.Response:
     )
 
 
-def drop(request: web.Request) -> None:
-    """Close with RST, so that the client sees a reset and not a polite end."""
-    transport = request.transport
-    if transport is None:
-        return
-    sock = transport.get_extra_info("socket")
-    if sock is not None:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    transport.abort()
-
-
-async def until_hung_up(request: web.Request) -> None:
-    while request.transport is not None and not request.transport.is_closing():  # noqa: ASYNC110  aiohttp offers no event for it
-        await asyncio.sleep(LOOK_FOR_HANGUP)
+async def dribble(request: web.Request, reply: Reply, pause: float) -> web.StreamResponse:
+    """The whole body, one byte at a time, for as long as somebody listens."""
+    response = web.StreamResponse(status=reply.status, headers=reply.headers)
+    response.content_type = reply.content_type
+    if reply.charset is not None:
+        response.charset = reply.charset
+    response.content_length = len(reply.body)
+    with suppress(ConnectionResetError):
+        await response.prepare(request)
+        for position in range(len(reply.body)):
+            await response.write(reply.body[position : position + 1])
+            await asyncio.sleep(pause)
+            if hung_up(request):
+                break
+    return response

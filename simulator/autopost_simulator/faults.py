@@ -1,70 +1,25 @@
-"""Scripted misbehaviour: which calls it strikes, and what happens to them then.
+"""Scripted misbehaviour: which calls it strikes.
 
 Rules are tried in the order they were added and the first that strikes wins. Every rule counts the
 calls that match it, so ``nth`` means the nth call of that kind, not of all.
 """
 
 import random
-from typing import Annotated, Any, Literal, Protocol
+from datetime import datetime
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
-from autopost_simulator import reply
-from autopost_simulator.catalogue import entry_reply, is_known, status_reply
+from autopost_simulator.effects import Effect
 from autopost_simulator.fingerprint import as_fingerprint
 from autopost_simulator.journal import Platform
-from autopost_simulator.reply import Reply
-
-ErrorStatus = Annotated[int, msgspec.Meta(ge=400, le=599)]
 
 
-class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing that goes wrong, perhaps after a delay.
+class FaultSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Strikes ``times`` matching calls from the ``nth`` on; without ``times`` one if ``nth`` is set, else all.
 
-    ``accept``: the request takes effect although its answer is spoiled.
+    What arrives at ``until`` or later is left alone. A refusal of the catalogue strikes only its own platform.
     """
-
-    status: ErrorStatus | None = None
-    retry_after: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    description: str | None = None
-    catalogue: str | None = None
-    delay: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    hang: bool = False
-    reset: Literal["before", "after"] | None = None
-    garbage: bool = False
-    html: ErrorStatus | None = None
-    accept: bool = False
-
-    def __post_init__(self) -> None:
-        ways = [self.status, self.catalogue, self.hang or None, self.reset, self.garbage or None, self.html]
-        chosen = sum(way is not None for way in ways)
-        if chosen > 1:
-            raise ValueError("only one of `status`, `catalogue`, `hang`, `reset`, `garbage`, `html` can happen at once")
-        if chosen == 0 and not self.delay:
-            raise ValueError("one of `status`, `catalogue`, `delay`, `hang`, `reset`, `garbage`, `html` is needed")
-        if self.catalogue is not None and not is_known(self.catalogue):
-            raise ValueError(f"`catalogue` has no {self.catalogue!r}")
-
-    @property
-    def spoils(self) -> bool:
-        return bool(self.status or self.catalogue or self.hang or self.reset or self.garbage or self.html)
-
-    @property
-    def accepts(self) -> bool:
-        return self.accept or self.reset == "after"
-
-    def reply(self, platform: Platform) -> Reply:
-        if self.garbage:
-            return reply.garbage()
-        if self.html is not None:
-            return reply.html(self.html)
-        if self.catalogue is not None:
-            return entry_reply(self.catalogue, self.retry_after)
-        return status_reply(platform, self.status or 500, self.description, self.retry_after)
-
-
-class FaultSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Strikes ``times`` matching calls from the ``nth`` on; without ``times`` one if ``nth`` is set, else all."""
 
     effect: Effect
     name: str | None = None
@@ -74,8 +29,13 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     token: str | None = None
     nth: Annotated[int, msgspec.Meta(ge=1)] | None = None
     times: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    until: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     probability: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.platform is not None and self.effect.platform not in (None, self.platform):
+            raise ValueError(f"`catalogue` {self.effect.catalogue!r} does not exist in `platform` {self.platform!r}")
 
 
 class Matchable(Protocol):
@@ -87,6 +47,8 @@ class Matchable(Protocol):
     def method(self) -> str: ...
     @property
     def chat(self) -> str | None: ...
+    @property
+    def arrived_at(self) -> datetime: ...
 
 
 class Fault:
@@ -95,6 +57,7 @@ class Fault:
         self.effect = spec.effect
         self.matched = self.struck = 0
         self._spec = spec
+        self._platform = spec.platform or spec.effect.platform
         self._token = None if spec.token is None else as_fingerprint(spec.token)
         self._method = None if spec.method is None else spec.method.lower()
         self._chat = None if spec.chat is None else str(spec.chat)
@@ -118,16 +81,16 @@ class Fault:
         return True
 
     def describe(self) -> dict[str, Any]:
-        shown = {name: value for name, value in msgspec.to_builtins(self._spec).items() if value is not None}
-        shown["effect"] = {key: value for key, value in shown["effect"].items() if value not in (None, False, 0.0)}
+        shown: dict[str, Any] = msgspec.to_builtins(self._spec)
         return shown | {"name": self.name, "token": self._token, "matched": self.matched, "struck": self.struck}
 
     def _matches(self, call: Matchable) -> bool:
         return (
-            self._spec.platform in (None, call.platform)
+            self._platform in (None, call.platform)
             and self._method in (None, call.method.lower())
             and self._chat in (None, call.chat)
             and self._token in (None, call.token)
+            and (self._spec.until is None or call.arrived_at < self._spec.until)
         )
 
 

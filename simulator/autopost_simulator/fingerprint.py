@@ -2,10 +2,12 @@
 
 import hashlib
 import re
+from functools import lru_cache
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{8}")
 
 
+@lru_cache(maxsize=4_096)
 def fingerprint(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()[:8]
 

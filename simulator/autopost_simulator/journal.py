@@ -1,13 +1,17 @@
 """The append-only log: one JSON line per provider request, written before the answer is.
 
 With a file, every line is handed to the kernel by itself, so a SIGKILL loses nothing that was
-answered. Memory holds the newest lines only; older ones are read back from the file.
+answered. Memory holds the newest lines only; older ones are read back from the file. A reader
+keeps its own position and asks for more, so however slow it is, nothing piles up for it.
 """
 
+import asyncio
 import os
 from array import array
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -19,7 +23,7 @@ Verdict = Literal["accepted", "refused", "rate_limited", "faulted", "reset", "hu
 
 LINES_KEPT = 10_000
 BYTES_KEPT = 16 * 1024 * 1024
-INDEX_EVERY = 1_024
+INDEX_EVERY = 512
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +54,7 @@ class Journal:
         self._lines_kept, self._bytes_kept = lines_kept, bytes_kept
         self._file = _File(path) if path else None
         self._encoder = msgspec.json.Encoder()
+        self._listeners: set[asyncio.Event] = set()
         self.last = self._file.last if self._file else 0
         self._oldest_kept = self.last + 1
         self.start = self.last
@@ -73,19 +78,31 @@ class Journal:
         while len(self._lines) > self._lines_kept or self._size > self._bytes_kept:
             self._size -= len(self._lines.popleft())
             self._oldest_kept += 1
+        for news in self._listeners:
+            news.set()
+
+    @contextmanager
+    def listening(self) -> Iterator[asyncio.Event]:
+        """An event that every new line sets; whoever listens clears it."""
+        news = asyncio.Event()
+        self._listeners.add(news)
+        try:
+            yield news
+        finally:
+            self._listeners.remove(news)
 
     def forget(self) -> None:
         """Later readers start here; the file keeps everything."""
         self.start = self.last
 
-    def read(self, after: int | None = None) -> Iterator[bytes]:
-        """Lines with a greater seq, oldest first; may be consumed while new ones arrive."""
-        seq = self.start if after is None else after
-        if self._file and seq + 1 < self._oldest_kept:
-            yield from self._file.read(seq, self.last)
-            return
-        seen = max(seq + 1 - self._oldest_kept, 0)
-        yield from list(self._lines)[seen:]
+    def read(self, after: int, count: int) -> tuple[list[bytes], int]:
+        """The next ``count`` lines with a greater seq, and the seq of the last; forgotten ones are passed over."""
+        if self._file and after + 1 < self._oldest_kept:
+            lines = self._file.read(after, min(count, self.last - after))
+            return lines, after + len(lines)
+        first = max(after + 1, self._oldest_kept)
+        until = min(first + count - 1, self.last)
+        return [self._lines[seq - self._oldest_kept] for seq in range(first, until + 1)], max(until, after)
 
     def newest(self) -> Iterator[bytes]:
         """Newest first, as far back as memory goes."""
@@ -117,15 +134,12 @@ class _File:
             written += os.write(self._descriptor, line[written:])
         self._end += len(line)
 
-    def read(self, after: int, until: int) -> Iterator[bytes]:
-        block = min(after // INDEX_EVERY, len(self._offsets) - 1)
+    def read(self, after: int, count: int) -> list[bytes]:
+        block = after // INDEX_EVERY
+        skipped = after - block * INDEX_EVERY
         with self._path.open("rb") as file:
             file.seek(self._offsets[block])
-            for seq, line in enumerate(file, start=block * INDEX_EVERY + 1):
-                if seq > until:
-                    return
-                if seq > after:
-                    yield line
+            return list(islice(file, skipped, skipped + count))
 
     def close(self) -> None:
         os.close(self._descriptor)

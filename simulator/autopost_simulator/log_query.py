@@ -1,17 +1,18 @@
-"""Reading the log: which entries a reader asked for."""
+"""Reading the log: which entries a reader asked for, and how far it has come."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 import msgspec
 
-from autopost_simulator.journal import Journal
+from autopost_simulator.journal import INDEX_EVERY, Journal
 
-BATCH = 500
+BATCH = INDEX_EVERY
 _FILTERS = ("platform", "chat", "method", "token", "verdict", "fault")
 _NUMBERS = ("after", "limit", "last")
+_KNOWN = (*_FILTERS, *_NUMBERS, "follow")
 
 
 class QueryError(Exception):
@@ -39,6 +40,19 @@ def whole_number(query: Mapping[str, str], name: str) -> int | None:
     return int(given)
 
 
+def flag(query: Mapping[str, str], name: str) -> bool:
+    given = query.get(name, "0")
+    if given not in ("0", "1"):
+        raise QueryError(f"`{name}` must be 1 or 0, not {given!r}")
+    return given == "1"
+
+
+def refuse_unknown(query: Mapping[str, str], *known: str) -> None:
+    for name in query:
+        if name not in known:
+            raise QueryError(f"`{name}` is not known here, only {', '.join(known)}")
+
+
 @dataclass(frozen=True, slots=True)
 class LogQuery:
     """``last`` counts from the end and gives newest entries only, still oldest first."""
@@ -46,31 +60,47 @@ class LogQuery:
     after: int | None
     limit: int | None
     last: int | None
+    follow: bool
     wanted: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "LogQuery":
-        unknown = [name for name in query if name not in _FILTERS + _NUMBERS]
-        if unknown:
-            raise QueryError(f"`{unknown[0]}` is not a filter of the log: {', '.join(_FILTERS + _NUMBERS)}")
+        refuse_unknown(query, *_KNOWN)
         after, limit, last = (whole_number(query, name) for name in _NUMBERS)
-        return cls(after, limit, last, tuple((name, query[name].lower()) for name in _FILTERS if name in query))
+        wanted = tuple((name, query[name].lower()) for name in _FILTERS if name in query)
+        return cls(after, limit, last, flag(query, "follow"), wanted)
 
-    def batches(self, journal: Journal) -> Iterator[bytes]:
-        """Perhaps empty ones: a reader of a long log lets others run between two."""
-        if self.last is not None:
-            newest = list(islice(filter(self._asked_for, journal.newest()), self.last))
-            yield b"".join(reversed(newest))
-            return
-        lines = journal.read(self.after)
-        left = sys.maxsize if self.limit is None else self.limit
-        while left > 0 and (batch := list(islice(lines, BATCH))):
-            kept = list(filter(self._asked_for, batch))[:left]
-            left -= len(kept)
-            yield b"".join(kept)
-
-    def _asked_for(self, line: bytes) -> bool:
+    def asks_for(self, line: bytes) -> bool:
         if not self.wanted:
             return True
         entry = _decode(line)
         return all((getattr(entry, name) or "").lower() == value for name, value in self.wanted)
+
+
+class Reader:
+    """One reading of the log: a position in it, and how many entries may still be given."""
+
+    def __init__(self, query: LogQuery, journal: Journal) -> None:
+        self._query = query
+        self._journal = journal
+        self._left = sys.maxsize if query.limit is None else query.limit
+        self.position = journal.start if query.after is None else query.after
+
+    @property
+    def finished(self) -> bool:
+        return self._left <= 0
+
+    def take_newest(self, count: int) -> bytes:
+        """The newest ``count`` as far as memory reaches; reading goes on behind them."""
+        asked_for = filter(self._query.asks_for, self._journal.newest())
+        self.position = self._journal.last
+        return self._give(list(islice(asked_for, min(count, self._left)))[::-1])
+
+    def take(self) -> bytes:
+        """The next batch; perhaps an empty one, so that a reader of a long log lets others run."""
+        lines, self.position = self._journal.read(self.position, BATCH)
+        return self._give([line for line in lines if self._query.asks_for(line)][: self._left])
+
+    def _give(self, lines: list[bytes]) -> bytes:
+        self._left -= len(lines)
+        return b"".join(lines)

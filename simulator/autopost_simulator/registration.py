@@ -1,19 +1,33 @@
 """Tokens and chats as a test or a state file describes them; saying the same twice changes nothing."""
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from autopost_simulator.fingerprint import fingerprint
 from autopost_simulator.journal import Platform
 from autopost_simulator.limits import Limit
-from autopost_simulator.world import BotState, Chat, ChatState, ChatType, World, default_limits, new_bot, new_chat
+from autopost_simulator.telegram.standing import Kind, Role, Topic
+from autopost_simulator.world import (
+    Bot,
+    BotState,
+    Chat,
+    ChatState,
+    ChatType,
+    TelegramOnly,
+    World,
+    default_limits,
+    likely_type,
+    new_bot,
+    new_chat,
+)
 
 CHAT_TYPES: dict[Platform, tuple[ChatType, ...]] = {
     "telegram": ("channel", "supergroup", "group", "private"),
     "max": ("channel", "chat", "dialog"),
 }
+_PLACES_ONLY = ("kicked", "not_member", "no_rights", "read_only", "write_forbidden")
+_STANDING = ("role", "forbids", "topics", "migrated_to")
 
 
 class TokenSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +54,10 @@ class ChatSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     user_id: int | UnsetType = UNSET
     state: ChatState | UnsetType = UNSET
     limits: tuple[Limit, ...] | UnsetType = UNSET
+    role: Role | UnsetType = UNSET
+    forbids: tuple[Kind, ...] | UnsetType = UNSET
+    topics: tuple[Topic, ...] | UnsetType | None = UNSET
+    migrated_to: int | UnsetType | None = UNSET
 
     def __post_init__(self) -> None:
         try:
@@ -50,14 +68,30 @@ class ChatSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"`type` {self.type!r} does not exist in {self.platform}: {CHAT_TYPES[self.platform]}")
         if self.platform == "telegram":
             self._check_telegram(private=int(self.id) > 0)
+            self._check_standing()
+        elif self.state in get_args(TelegramOnly) or self._standing_given():
+            raise ValueError("MAX has no such `state`, and neither `role`, `forbids`, `topics` nor `migrated_to`")
 
     def _check_telegram(self, *, private: bool) -> None:
         """Only a person can block a bot, and only a place with members can throw it out."""
         if self.type is not UNSET and (self.type == "private") != private:
             raise ValueError(f"`type` {self.type!r} does not go with `id` {self.id}: people have positive ids")
-        impossible = ("kicked", "not_member", "no_rights") if private else ("blocked",)
-        if self.state in impossible:
+        of_places, of_people = _PLACES_ONLY, ("blocked", "unknown", "not_started")
+        if self.state in (of_places if private else of_people):
             raise ValueError(f"`state` {self.state!r} does not go with `id` {self.id}: people have positive ids")
+
+    def _check_standing(self) -> None:
+        """Topics exist in supergroups only; only basic groups are upgraded or deleted for good."""
+        type_ = likely_type("telegram", int(self.id)) if self.type is UNSET else self.type
+        if self.topics not in (UNSET, None) and type_ != "supergroup":
+            raise ValueError("`topics` need `type` 'supergroup'")
+        if self.migrated_to not in (UNSET, None) and type_ != "group":
+            raise ValueError("`migrated_to` needs `type` 'group'")
+        if self.state == "deleted" and type_ not in ("group", "private"):
+            raise ValueError("`state` 'deleted' needs `type` 'group' or 'private'")
+
+    def _standing_given(self) -> bool:
+        return any(getattr(self, name) is not UNSET for name in _STANDING)
 
 
 class StartState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,9 +103,13 @@ def register_token(world: World, spec: TokenSpec) -> dict[str, Any]:
     key = (spec.platform, spec.token)
     bot = world.bots.setdefault(key, new_bot(*key))
     _assign(bot, spec, ("name", "username", "state", "limits"))
+    return describe_bot(bot)
+
+
+def describe_bot(bot: Bot) -> dict[str, Any]:
     return {
         "platform": bot.platform,
-        "token": fingerprint(spec.token),
+        "token": bot.fingerprint,
         "name": bot.name,
         "username": bot.username,
         "state": bot.state,
@@ -85,7 +123,7 @@ def register_chat(world: World, spec: ChatSpec) -> dict[str, Any]:
     if spec.type is not UNSET and spec.type != chat.type:
         chat.type = spec.type
         chat.limits = default_limits(chat.platform, chat.type)
-    _assign(chat, spec, ("title", "username", "user_id", "state", "limits"))
+    _assign(chat, spec, ("title", "username", "user_id", "state", "limits", *_STANDING))
     world.chats[key] = chat
     return describe(chat)
 
@@ -97,6 +135,7 @@ def describe(chat: Chat) -> dict[str, Any]:
         "type": chat.type,
         "title": chat.title,
         "username": chat.username,
+        "user_id": chat.user_id,
         "state": chat.state,
         "limits": chat.limits,
         "messages": len(chat.posts),

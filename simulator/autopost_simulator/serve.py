@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -28,6 +28,11 @@ async def listening(simulator: Simulator, host: str = "127.0.0.1", port: int = 0
         await runner.cleanup()
 
 
+def run(simulator: Simulator, host: str, port: int, port_file: Path | None) -> None:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(serve(simulator, host, port, port_file))
+
+
 async def serve(simulator: Simulator, host: str, port: int, port_file: Path | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -44,3 +49,11 @@ def announce(url: str, port_file: Path | None) -> None:
         unfinished.replace(port_file)
     sys.stdout.write(msgspec.json.encode({"simulator": url}).decode() + "\n")
     sys.stdout.flush()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # it does not exist for Windows
+        return None
+    return uvloop.new_event_loop

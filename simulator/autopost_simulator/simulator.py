@@ -10,12 +10,10 @@ from autopost_simulator.exchange import Exchange
 from autopost_simulator.faults import Faults
 from autopost_simulator.journal import Journal
 from autopost_simulator.limits import Windows
-from autopost_simulator.max.endpoint import Endpoint as MaxEndpoint
-from autopost_simulator.max.operations import Operations
-from autopost_simulator.page import page
+from autopost_simulator.max.service import MaxService
+from autopost_simulator.page import add_page
 from autopost_simulator.registration import StartState, register_chat, register_token
-from autopost_simulator.telegram.endpoint import Endpoint as TelegramEndpoint
-from autopost_simulator.telegram.methods import Methods
+from autopost_simulator.telegram.service import TelegramService
 from autopost_simulator.world import World
 
 LARGEST_BODY = 64 * 1024 * 1024
@@ -35,6 +33,8 @@ class Simulator:
         self.clock: Clock = clock or SystemClock()
         self.world = World(open_to_all=open_to_all)
         self.windows = Windows(self.clock)
+        self.telegram = TelegramService(self.world, self.windows, self.clock)
+        self.max = MaxService(self.world, self.windows, self.clock)
         self.faults = Faults()
         self.journal = Journal(log)
         self._start = start or StartState()
@@ -43,10 +43,10 @@ class Simulator:
     def application(self) -> web.Application:
         app = web.Application(client_max_size=LARGEST_BODY)
         exchange = Exchange(self.clock, self.faults, self.journal)
-        TelegramEndpoint(self.world, Methods(self.world, self.windows, self.clock), exchange).add_to(app)
-        MaxEndpoint(self.world, Operations(self.world, self.windows, self.clock), exchange).add_to(app)
+        self.telegram.add_to(app, exchange)
+        self.max.add_to(app, exchange)
         Control(self).add_to(app)
-        app.router.add_get("/", page)
+        add_page(app)
         app.on_cleanup.append(self._close)
         return app
 
@@ -54,6 +54,8 @@ class Simulator:
         """Back to the start state; the log goes on, and readers begin after the returned number."""
         self.world.clear()
         self.windows.clear()
+        self.telegram.clear()
+        self.max.clear()
         self.faults.remove()
         self.journal.forget()
         self._register()
@@ -66,6 +68,7 @@ class Simulator:
             register_chat(self.world, chat)
 
     async def _close(self, app: web.Application) -> None:
+        self.telegram.clear()
         self.journal.close()
 
 

@@ -7,9 +7,11 @@ from typing import Any, Literal
 from autopost_simulator.fingerprint import fingerprint
 from autopost_simulator.journal import Platform
 from autopost_simulator.limits import Limit
+from autopost_simulator.telegram.standing import Kind, Role, Topic
 
 ChatType = Literal["channel", "supergroup", "group", "private", "chat", "dialog"]
-ChatState = Literal["ok", "kicked", "not_member", "no_rights", "blocked", "not_found"]
+TelegramOnly = Literal["deleted", "unknown", "not_started", "read_only", "write_forbidden"]
+ChatState = Literal["ok", "kicked", "not_member", "no_rights", "blocked", "not_found", TelegramOnly]
 BotState = Literal["ok", "revoked"]
 
 POSTS_KEPT = 10_000
@@ -44,7 +46,11 @@ class Bot:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Post:
-    """``markup`` and ``buttons`` are in the shape of their platform."""
+    """``markup`` and ``buttons`` are in the shape of their platform, and so are the further fields in ``extra``.
+
+    A Telegram message with media has its fields there (``photo``, ``video``, …) and beside them ``media``, a list
+    of what it shows: kind, file_unique_id, url of the bytes, sha256, size, content_type, name and measures.
+    """
 
     id: int
     bot: Bot
@@ -57,6 +63,10 @@ class Post:
 
 @dataclass(slots=True, kw_only=True)
 class Chat:
+    """Only Telegram has ``role`` (``None``: what the type suggests), ``forbids``, ``topics`` (``None``: no forum)
+    and ``migrated_to``.
+    """
+
     platform: Platform
     id: int
     type: ChatType
@@ -65,6 +75,10 @@ class Chat:
     user_id: int | None = None
     state: ChatState = "ok"
     limits: tuple[Limit, ...]
+    role: Role | None = None
+    forbids: tuple[Kind, ...] = ()
+    topics: tuple[Topic, ...] | None = None
+    migrated_to: int | None = None
     posts: dict[int, Post] = field(default_factory=dict)
     last_id: int = 0
 

@@ -230,3 +230,89 @@ def test_markdown_becomes_text_and_markup(markdown, text, kinds):
     parsed = parse_markdown(markdown)
 
     assert (parsed.text, [element["type"] for element in parsed.markup]) == (text, kinds)
+
+
+async def test_an_edit_replaces_what_it_names_and_keeps_the_rest(client):
+    mid = (await client.post("<b>old</b>", format="html", attachments=keyboard([LINK]))).body["message"]["body"]["mid"]
+
+    only_text = await client.max("PUT", f"/messages?message_id={mid}", json={"text": "new"})
+    after_text = (await client.max("GET", f"/messages/{mid}")).body["body"]
+    only_buttons = await client.max("PUT", f"/messages?message_id={mid}", json={"attachments": []})
+    after_buttons = (await client.max("GET", f"/messages/{mid}")).body["body"]
+
+    assert (only_text.body, only_buttons.body) == ({"success": True}, {"success": True})
+    assert (after_text["text"], after_text["attachments"]) == ("new", keyboard([LINK]))
+    assert "markup" not in after_text
+    assert (after_buttons["text"], "attachments" in after_buttons) == ("new", False)
+
+
+async def test_an_edit_that_leaves_nothing_is_refused(client):
+    mid = (await client.post("old")).body["message"]["body"]["mid"]
+
+    answer = await client.max("PUT", f"/messages?message_id={mid}", json={"text": ""})
+
+    assert (answer.status, await client.shown("max", CHANNEL)) == (400, ["old"])
+
+
+@pytest.mark.parametrize(
+    ("chat_id", "attachments", "days", "success"),
+    [(500, [], 6.9, True), (500, [], 7, False), (500, keyboard([CALLBACK]), 30, True), (CHANNEL, [], 30, True)],
+)
+async def test_in_a_dialog_only_buttons_keep_a_message_editable(client, clock, chat_id, attachments, days, success):
+    await client.control("chats", {"platform": "max", "id": 500, "type": "dialog", "limits": []})
+    mid = (await client.post("old", chat_id, attachments=attachments)).body["message"]["body"]["mid"]
+    clock.advance(days * 24 * 60 * 60)
+
+    answer = await client.max("PUT", f"/messages?message_id={mid}", json={"text": "new"})
+
+    assert (answer.status, answer.body["success"]) == (200, success)
+
+
+async def test_editing_what_is_not_there_fails_with_status_200(client):
+    answer = await client.max("PUT", "/messages?message_id=mid.none", json={"text": "new"})
+
+    assert (answer.status, answer.body) == (200, {"success": False, "message": "Message not found"})
+
+
+async def test_messages_of_a_span_of_time_are_read_back(client, clock):
+    start = 1772323200000
+    for text in ("one", "two", "three", "four"):
+        await client.post(text)
+        clock.advance(1)
+
+    async def read(query):
+        answer = await client.max("GET", f"/messages?chat_id={CHANNEL}&{query}")
+        return [message["body"]["text"] for message in answer.body["messages"]]
+
+    assert await read(f"from={start + 2000}&to={start + 1000}") == ["three", "two"]
+    assert await read(f"before={start + 2000}&after={start + 1000}") == ["three", "two"]
+    assert await read(f"after={start + 2000}&count=1") == ["four"]
+
+
+async def test_views_are_told_to_those_who_read_a_channel_post(client):
+    sent = (await client.post()).body["message"]
+
+    read = (await client.max("GET", f"/messages/{sent['body']['mid']}")).body
+
+    assert ("stat" in sent, read["stat"]["views"]) == (False, 1)
+
+
+async def test_a_forwarded_message_leaves_its_buttons_behind(client):
+    mid = (await client.post("old", attachments=keyboard([LINK]))).body["message"]["body"]["mid"]
+
+    answer = await client.max("POST", f"/messages?chat_id={CHANNEL}", json={"link": {"type": "forward", "mid": mid}})
+
+    link = answer.body["message"]["link"]
+    assert (link["type"], link["chat_id"], link["message"]["text"]) == ("forward", CHANNEL, "old")
+    assert "attachments" not in link["message"]
+
+
+async def test_a_bot_shows_that_it_is_typing(client):
+    typing = await client.max("POST", f"/chats/{CHANNEL}/actions", json={"action": "typing_on"})
+    dancing = await client.max("POST", f"/chats/{CHANNEL}/actions", json={"action": "dancing"})
+
+    assert (typing.body, dancing.status) == ({"success": True}, 400)
+
+
+async def test_two_keyboards_are_one_too_many(client):
+    assert (await client.post(attachments=keyboard([LINK]) * 2)).status == 400

@@ -3,6 +3,7 @@
 import aiohttp
 import msgspec
 import pytest
+from harness.telegram_media import upload
 
 TOKEN = "1001:telegram-token"
 CHANNEL = -1001000000001
@@ -63,6 +64,31 @@ async def test_parameters_come_by_query_form_json_and_multipart_alike(client):
 
     assert [answer.body["result"]["text"] for answer in answers] == ["same"] * 4
     assert [answer.body["result"]["reply_markup"] for answer in answers] == [keyboard] * 4
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST", "PUT"])
+async def test_a_multipart_body_is_read_whatever_the_verb(client, verb):
+    form = aiohttp.FormData({"chat_id": str(CHANNEL), "text": "привет"}, default_to_multipart=True)
+
+    answer = await client.ask(verb, f"/bot{TOKEN}/sendMessage", data=form)
+
+    assert answer.body["result"]["text"] == "привет"
+
+
+async def test_a_multipart_body_without_its_boundary_is_refused(client):
+    headers = {"Content-Type": "multipart/form-data"}
+
+    answer = await client.ask("POST", f"/bot{TOKEN}/sendMessage", data=b"--x", headers=headers)
+
+    assert (answer.status, answer.body["description"]) == (400, "Bad Request: boundary not found")
+
+
+async def test_equal_uploads_have_equal_digests_and_other_bytes_another(client):
+    for content in (b"one", b"one", b"two"):
+        await upload(client, "sendDocument", {"document": ("a.txt", content)}, chat_id=CHANNEL)
+
+    first, second, third = [entry["body_sha256"] for entry in await client.log()]
+    assert first == second != third
 
 
 async def test_get_me_and_get_chat_describe_the_registered_ones(client):

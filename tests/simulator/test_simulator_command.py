@@ -2,32 +2,16 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
-
-
-@contextlib.asynccontextmanager
-async def running(*options: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "autopost_simulator",
-        *options,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        yield process, json.loads(await process.stdout.readline())["simulator"]
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
+from harness.eventually import eventually
+from harness.simulator_process import running
 
 
 async def test_it_says_where_it_listens_and_what_it_was_told_exists(tmp_path: Path):
@@ -64,19 +48,43 @@ async def test_a_signal_ends_it_at_once_even_while_a_request_hangs(number):
     assert code == 0
 
 
-async def test_after_a_sigkill_the_log_holds_every_answered_message(tmp_path: Path):
+async def test_after_a_sigkill_under_load_the_log_holds_every_answered_message(tmp_path: Path):
     log = tmp_path / "log"
-    answered = []
+    answered: list[str] = []
 
-    async with running("--open", "--log", str(log)) as (process, url), aiohttp.ClientSession() as http:
-        for number in range(20):
-            body = {"chat_id": -1001 - number, "text": f"tag-{number}"}
-            async with http.post(f"{url}/bot1:a/sendMessage", json=body) as response:
-                answered.append((await response.json())["result"]["text"])
+    async def post_until_it_dies(http: aiohttp.ClientSession, url: str, poster: int) -> None:
+        with contextlib.suppress(aiohttp.ClientError):
+            for number in itertools.count():
+                body = {"chat_id": -1001 - poster, "text": f"tag-{poster}-{number}"}
+                async with http.post(f"{url}/bot{1 + poster}:a/sendMessage", json=body) as response:
+                    answered.append(json.loads(await response.read())["result"]["text"])
+
+    state = tmp_path / "state.json"
+    tokens = [{"platform": "telegram", "token": f"{1 + poster}:a", "limits": []} for poster in range(16)]
+    chats = [{"platform": "telegram", "id": -1001 - poster, "limits": []} for poster in range(16)]
+    state.write_text(json.dumps({"tokens": tokens, "chats": chats}))
+    async with (
+        running("--state", str(state), "--log", str(log)) as (process, url),
+        aiohttp.ClientSession() as http,
+    ):
+        posters = asyncio.gather(*(post_until_it_dies(http, url, poster) for poster in range(16)))
+        await eventually(lambda: len(answered) >= 500)
         process.kill()
-        await process.wait()
+        await posters
 
-    assert [json.loads(line)["text"] for line in log.read_text().splitlines()] == answered
+    whole_lines = log.read_text().rpartition("\n")[0].splitlines()
+    assert set(answered) <= {json.loads(line)["text"] for line in whole_lines}
+
+
+async def test_a_reset_is_a_reset_under_the_loop_of_the_command(tmp_path: Path):
+    async with running("--open") as (_, url), aiohttp.ClientSession() as http:
+        await http.post(f"{url}/_sim/faults", json={"effect": {"reset": "after"}})
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(b"GET /bot1:a/getMe HTTP/1.1\r\nHost: sim\r\n\r\n")
+
+        with pytest.raises(ConnectionResetError):
+            await reader.readuntil(b"\r\n")
+        writer.close()
 
 
 async def test_a_state_file_that_makes_no_sense_is_named(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Setting the scene: tokens, chats, reset, and the page that shows it all."""
+"""Setting the scene: tokens, chats and reset."""
 
 import pytest
 
@@ -43,6 +43,13 @@ async def test_the_answer_shows_a_fingerprint_and_not_the_token(client):
 
     assert TOKEN not in str(answer.body)
     assert len(answer.body["tokens"][0]["token"]) == 8
+
+
+async def test_the_bots_are_listed_without_their_tokens(client):
+    answer = await client.ask("GET", "/_sim/tokens")
+
+    assert [bot["platform"] for bot in answer.body["tokens"]] == ["telegram", "max"]
+    assert TOKEN not in str(answer.body)
 
 
 @pytest.mark.parametrize(
@@ -91,16 +98,6 @@ async def test_health_answers_with_the_last_number_of_the_log(client):
     await client.send()
 
     assert (await client.ask("GET", "/_sim/health")).body == {"status": "ok", "seq": 1}
-
-
-async def test_the_page_is_one_file_that_never_writes_markup(client):
-    page = await client.ask("GET", "/")
-
-    assert (page.status, page.headers["Content-Type"].partition(";")[0]) == (200, "text/html")
-    assert "textContent" in page.body
-    assert not any(
-        word in page.body for word in ("innerHTML", "insertAdjacentHTML", "document.write", "src=", "http://")
-    )
 
 
 async def test_chats_come_with_their_newest_posts_when_asked(client):

@@ -3,6 +3,7 @@
 import asyncio
 
 import aiohttp
+import msgspec
 import pytest
 
 TOKEN = "1001:telegram-token"
@@ -69,6 +70,39 @@ async def test_times_counts_from_the_nth_on(client):
     assert [(await client.send()).status for _ in range(5)] == [200, 500, 500, 200, 200]
 
 
+async def test_a_fault_ends_at_the_time_it_was_given(client, clock):
+    await client.fault({"status": 500}, until="2026-03-01T03:00:10+03:00")
+
+    before = await client.send()
+    clock.advance(9.999)
+    last = await client.send()
+    clock.advance(0.001)
+    after = await client.send()
+
+    assert [before.status, last.status, after.status] == [500, 500, 200]
+
+
+async def test_the_first_fault_that_strikes_wins(client):
+    await client.fault({"status": 500}, times=1)
+    await client.fault({"status": 502}, times=1)
+
+    assert [(await client.send()).status for _ in range(3)] == [500, 502, 200]
+
+
+async def test_a_fault_said_again_under_its_name_replaces_the_old_one(client):
+    await client.fault({"status": 500}, name="one")
+    await client.fault({"status": 503}, name="one")
+
+    assert (await client.send()).status == 503
+    assert len((await client.ask("GET", "/_sim/faults")).body["faults"]) == 1
+
+
+async def test_a_refusal_of_one_platform_never_strikes_the_other(client):
+    await client.fault({"catalogue": "telegram.chat_not_found"})
+
+    assert ((await client.post()).status, (await client.send()).status) == (200, 400)
+
+
 async def test_probability_with_a_seed_repeats_itself(client):
     async def statuses():
         await client.fault({"status": 500}, name="dice", probability=0.5, seed=7)
@@ -119,6 +153,18 @@ async def test_a_reset_before_can_be_aimed_at_a_chat(client, chat):
     assert await client.shown() == []
 
 
+async def test_a_reset_before_does_not_wait_for_the_body(client):
+    await client.fault({"reset": "before"}, times=1)
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(client.base.rpartition(":")[2]))
+
+    writer.write(f"POST /bot{TOKEN}/sendMessage HTTP/1.1\r\nHost: sim\r\nContent-Length: 1000\r\n\r\n".encode())
+
+    with pytest.raises(ConnectionResetError):
+        async with asyncio.timeout(10):
+            await reader.readuntil(b"\r\n")
+    writer.close()
+
+
 async def test_a_reset_after_keeps_the_message_the_client_never_heard_of(client):
     await client.fault({"reset": "after"}, times=1)
 
@@ -152,6 +198,39 @@ async def test_a_delayed_call_is_answered_honestly(client):
     assert [(entry["verdict"], entry["fault"]) for entry in await client.log()] == [("accepted", "slow")]
 
 
+async def test_a_dripping_answer_is_honest_and_comes_byte_by_byte(client):
+    await client.fault({"drip": 0.001}, name="tap", times=1)
+    body = {"chat_id": CHANNEL, "text": "slow"}
+
+    async with client.session.post(f"{client.base}/bot{TOKEN}/sendMessage", json=body) as response:
+        pieces = [piece async for piece in response.content.iter_any()]
+
+    assert msgspec.json.decode(b"".join(pieces))["result"]["text"] == "slow"
+    assert len(pieces) > 10
+    assert response.content_length == len(b"".join(pieces))
+    assert [(entry["verdict"], entry["fault"]) for entry in await client.log()] == [("accepted", "tap")]
+
+
+async def test_a_spoiled_answer_can_drip_too(client):
+    await client.fault({"html": 502, "drip": 0.0001}, times=1)
+
+    answer = await client.send()
+
+    assert (answer.status, answer.headers["Content-Type"]) == (502, "text/html; charset=utf-8")
+    assert "502 Bad Gateway" in answer.body
+
+
+async def test_nobody_is_dripped_at_who_has_hung_up(client):
+    await client.fault({"drip": 0.001}, times=1)
+    listening = await asyncio.open_connection("127.0.0.1", int(client.base.rpartition(":")[2]))
+    listening[1].write(f"GET /bot{TOKEN}/getMe HTTP/1.1\r\nHost: sim\r\n\r\n".encode())
+    await listening[0].readuntil(b"\r\n\r\n{")
+
+    listening[1].transport.abort()
+
+    assert (await client.telegram("getMe")).status == 200
+
+
 async def test_garbage_is_no_json(client):
     await client.fault({"garbage": True}, times=1)
 
@@ -179,6 +258,15 @@ async def test_a_spoiled_answer_may_hide_an_accepted_message(client):
     assert answer.status == 504
     assert await client.shown() == ["hidden"]
     assert [(entry["verdict"], entry["message_ids"]) for entry in await client.log()] == [("faulted", [1])]
+
+
+async def test_a_mistyped_removal_removes_nothing(client):
+    await client.fault({"status": 500}, name="first")
+
+    answer = await client.ask("DELETE", "/_sim/faults?nmae=first")
+
+    assert (answer.status, "`nmae`" in answer.body["error"]) == (400, True)
+    assert (await client.send()).status == 500
 
 
 async def test_faults_are_listed_with_their_counts_and_removed(client):
@@ -211,6 +299,20 @@ async def test_faults_are_listed_with_their_counts_and_removed(client):
         ({"effect": {"status": 500}, "nth": 0}, "nth"),
         ({"effect": {"status": 500}, "probability": 2}, "probability"),
         ({"effect": {"status": 500}, "wether": 1}, "wether"),
+        ({"effect": {"status": 500}, "times": 0}, "times"),
+        ({"effect": {"status": 500}, "until": "tomorrow"}, "until"),
+        ({"effect": {"status": 500}, "until": "2026-03-01T00:00:00"}, "until"),
+        ({"effect": {"status": 500}, "seed": "x"}, "seed"),
+        ({"effect": {"status": 500}, "chat": 1.5}, "chat"),
+        ({"effect": {"status": 500}, "platform": "icq"}, "platform"),
+        ({"effect": {"catalogue": "telegram.chat_not_found"}, "platform": "max"}, "platform"),
+        ({"effect": {"drip": 0}}, "drip"),
+        ({"effect": {"drip": 1, "hang": True}}, "drip"),
+        ({"effect": {"delay": -1}}, "delay"),
+        ({"effect": {"delay": 1, "retry_after": 3}}, "retry_after"),
+        ({"effect": {"hang": True, "description": "x"}}, "description"),
+        ({"effect": {"delay": 1, "accept": True}}, "accept"),
+        ({"effect": {"html": 302}}, "html"),
     ],
 )
 async def test_a_senseless_fault_is_refused_by_name(client, body, named):

@@ -1,6 +1,8 @@
 """The log: complete, in order, without secrets, on disk before the answer, and bounded in memory."""
 
+import asyncio
 import hashlib
+import time
 
 import msgspec
 import pytest
@@ -69,7 +71,7 @@ async def test_the_log_is_read_through_filters(client, query, texts):
     assert [entry["text"] for entry in await client.log(query)] == texts
 
 
-@pytest.mark.parametrize("query", ["after=x", "limit=-1", "verdcit=accepted"])
+@pytest.mark.parametrize("query", ["after=x", "limit=-1", "verdcit=accepted", "follow=yes"])
 async def test_a_wrong_filter_is_refused_by_name(client, query):
     answer = await client.ask("GET", f"/_sim/log?{query}")
 
@@ -83,6 +85,20 @@ async def test_a_line_is_on_disk_when_the_answer_is_read(start, log_file):
     for number in range(5):
         await client.send(f"tag-{number}", chat_id=-1001 - number)
         assert msgspec.json.decode(log_file.read_bytes().splitlines()[-1])["text"] == f"tag-{number}"
+
+
+async def test_times_are_of_the_one_clock_that_a_client_on_this_machine_reads(start):
+    client = await start(open_to_all=True, clock=None)
+
+    before = time.monotonic_ns()
+    await asyncio.gather(*(client.send(chat_id=-1001 - number) for number in range(20)))
+    after = time.monotonic_ns()
+    entries = await client.log()
+
+    answered = [entry["answered_ns"] for entry in entries]
+    assert answered == sorted(set(answered))
+    assert all(before < entry["arrived_ns"] < entry["answered_ns"] < after for entry in entries)
+    assert any(entry["arrived_ns"] % 1_000 for entry in entries)
 
 
 async def test_no_token_is_ever_written(start, log_file, caplog, capfd):
@@ -124,16 +140,25 @@ def numbers(lines) -> list[int]:
     return [msgspec.json.decode(line)["seq"] for line in lines]
 
 
+def read_all(journal: Journal, after: int = 0, count: int = 100) -> list[int]:
+    seen = []
+    while after < journal.last:
+        lines, after = journal.read(after, count)
+        seen += numbers(lines)
+    return seen
+
+
 def test_memory_holds_the_newest_lines_and_the_file_all_of_them(log_file):
     with Journal(log_file, lines_kept=10) as journal:
         for seq in range(1, 3001):
             journal.append(entry(seq))
 
         assert len(journal._lines) == 10
-        assert numbers(journal.read()) == list(range(1, 3001))
-        assert numbers(journal.read(after=2047)) == list(range(2048, 3001))
-        assert numbers(journal.read(after=2995)) == list(range(2996, 3001))
-        assert numbers(journal.read(after=3000)) == []
+        assert read_all(journal) == list(range(1, 3001))
+        assert read_all(journal, after=1023, count=512) == list(range(1024, 3001))
+        assert read_all(journal, after=2995) == list(range(2996, 3001))
+        assert journal.read(3000, 100) == ([], 3000)
+        assert journal.read(4000, 100) == ([], 4000)
 
 
 def test_without_a_file_only_the_newest_lines_remain():
@@ -141,8 +166,8 @@ def test_without_a_file_only_the_newest_lines_remain():
     for seq in range(1, 31):
         journal.append(entry(seq))
 
-    assert numbers(journal.read()) == list(range(21, 31))
-    assert numbers(journal.read(after=25)) == list(range(26, 31))
+    assert read_all(journal, count=3) == list(range(21, 31))
+    assert read_all(journal, after=25) == list(range(26, 31))
 
 
 def test_large_lines_are_bounded_by_their_bytes():

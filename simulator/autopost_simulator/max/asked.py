@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, frozen=True)
 class Asked:
+    """``origin`` is how the client reached this server; links in answers start with it."""
+
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: bytes
+    origin: str
 
     def integer(self, name: str) -> int | None:
         try:

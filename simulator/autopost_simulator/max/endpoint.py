@@ -11,6 +11,7 @@ from autopost_simulator.exchange import Call, Exchange
 from autopost_simulator.max.asked import Asked
 from autopost_simulator.max.operations import Operation, Operations
 from autopost_simulator.max.refusal import RateLimited, Refused, named, payload
+from autopost_simulator.max.shapes import place_of
 from autopost_simulator.reply import Reply
 from autopost_simulator.world import World
 
@@ -43,6 +44,7 @@ class Endpoint:
                 unreadable = refused
                 return await self._exchange.answer(request, call, lambda: unreadable.reply())
             operation = by_verb.get(request.method)
+            await self._operations.wait(token, operation, asked)
             missing = named("method_not_allowed" if by_verb else "not_found")
             return await self._exchange.answer(
                 request, call, lambda: self._act(token, operation or missing, asked, call)
@@ -55,7 +57,8 @@ class Endpoint:
         dialog = self._world.dialog(int(user_id)) if user_id.isascii() and user_id.isdigit() else None
         if dialog is not None:
             return str(dialog.id)
-        return request.query.get("chat_id") or request.match_info.get("id")
+        place = place_of(request.query.get("message_id", ""))
+        return request.query.get("chat_id") or request.match_info.get("id") or (str(place[0]) if place else None)
 
     def _act(self, token: str, operation: Operation | Refused, asked: Asked, call: Call) -> Reply:
         try:
@@ -83,7 +86,7 @@ async def _read(request: web.Request, call: Call) -> Asked:
         raise payload("Request body is too large") from None
     call.body_sha256 = hashlib.sha256(body or request.query_string.encode()).hexdigest()
     call.text = _text(body)
-    return Asked(request.match_info, request.query, body)
+    return Asked(request.match_info, request.query, body, f"{request.scheme}://{request.host}")
 
 
 def _text(body: bytes) -> str | None:

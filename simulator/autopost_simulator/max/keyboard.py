@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from autopost_simulator.max.refusal import payload
+from autopost_simulator.max.refusal import named, payload
 
 ROWS = 30
 BUTTONS = 210
@@ -52,5 +52,5 @@ def _button(button: object) -> Button:
         if not isinstance(value, str) or not 1 <= len(value) <= longest:
             raise payload(f"{name}: size must be between 1 and {longest}")
     if button["type"] == "open_app" and button.get("web_app") is None:
-        raise payload("Field 'webApp' cannot be null")
+        raise named("web_app_null")
     return button

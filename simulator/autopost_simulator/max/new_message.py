@@ -5,16 +5,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from autopost_simulator.max.keyboard import keyboard
+from autopost_simulator.max.attachments import Attached
 from autopost_simulator.max.markdown import parse_markdown
 from autopost_simulator.max.markup import Markup, parse_html, utf16_length
 from autopost_simulator.max.refusal import named, payload
 
 TEXT_LENGTH = 4_000
-ATTACHMENTS = 12
-
-# Answered until uploads are imitated; there are no tokens that such an attachment could carry.
-_WITHOUT_UPLOADS = ("image", "video", "audio", "file", "sticker", "contact", "share", "location")
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -26,17 +22,14 @@ class NewMessageBody(msgspec.Struct, frozen=True):
     text: str | None = None
     attachments: list[dict[str, Any]] | None = None
     link: Link | None = None
-    notify: bool = True
+    notify: bool | None = None
     format: Literal["markdown", "html"] | None = None
 
 
 @dataclass(slots=True, frozen=True)
-class Content:
+class Text:
     text: str
     markup: list[Markup]
-    attachments: list[dict[str, Any]]
-    link: Link | None
-    notify: bool
 
 
 def decode(raw: bytes) -> NewMessageBody:
@@ -46,34 +39,16 @@ def decode(raw: bytes) -> NewMessageBody:
         raise payload(str(error)) from None
 
 
-def content(body: NewMessageBody) -> Content:
-    if utf16_length(body.text or "") > TEXT_LENGTH:
+def formatted(body: NewMessageBody) -> Text:
+    given = body.text or ""
+    if utf16_length(given) > TEXT_LENGTH:
         raise named("text_too_long")
-    text, markup = _formatted(body)
-    attachments = _attachments(body.attachments or [])
-    if not text.strip() and not attachments and body.link is None:
-        raise payload("Message must have text or attachments")
-    return Content(text, markup, attachments, body.link, body.notify)
-
-
-def _formatted(body: NewMessageBody) -> tuple[str, list[Markup]]:
-    text = body.text or ""
     if body.format is None:
-        return text, []
-    parsed = parse_html(text) if body.format == "html" else parse_markdown(text)
-    return parsed.text, sorted(parsed.markup, key=lambda element: (element["from"], -element["length"]))
+        return Text(given, [])
+    parsed = parse_html(given) if body.format == "html" else parse_markdown(given)
+    return Text(parsed.text, sorted(parsed.markup, key=lambda element: (element["from"], -element["length"])))
 
 
-def _attachments(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    if len(given) > ATTACHMENTS:
-        raise payload(f"attachments: size must be between 0 and {ATTACHMENTS}")
-    return [_attachment(attachment) for attachment in given]
-
-
-def _attachment(attachment: dict[str, Any]) -> dict[str, Any]:
-    kind = attachment.get("type")
-    if kind == "inline_keyboard":
-        return keyboard(attachment)
-    if kind in _WITHOUT_UPLOADS:
-        raise payload(f"Attachment type `{kind}` is not supported by this server")
-    raise payload(f"Unknown attachment type `{kind}`")
+def refuse_empty(text: str, attached: Attached, *, linked: bool) -> None:
+    if not text.strip() and not attached.shown and not attached.keyboard and not linked:
+        raise payload("Message must have text or attachments")

@@ -23,12 +23,23 @@ CATALOGUE: dict[str, tuple[int, str, str]] = {
     "no_photos": (400, "proto.payload", "No `photos`, `url` or `token` provided. Check payload."),
     "movie_not_owner": (400, "proto.payload", "Key: errors.process.attachment.movie.not.owner"),
     "payload": (400, "proto.payload", "{reason}"),
+    "web_app_null": (400, "proto.payload", "Field 'webApp' cannot be null"),
+    "media_not_ready": (400, "attachment.not.ready", "Key: errors.process.attachment.{kind}.not.processed"),
+    "media_not_supported": (400, "proto.payload", "errors.process.attachment.{kind}.not.supported"),
+    "media_not_owner": (400, "proto.payload", "Key: errors.process.attachment.{kind}.not.owner"),  # words not observed
+    "token_unknown": (400, "proto.payload", "Key: errors.process.attachment.{kind}.not.found"),  # words not observed
+    "extension_forbidden": (415, "", "File extension is forbidden"),
+    "upload_unknown": (404, "", "Upload link not found"),  # words not observed
+    "upload_used": (400, "", "Upload link was used before"),  # words not observed
+    "upload_too_large": (413, "", "The {kind} is too large"),  # words not observed
+    "upload_pieces_missing": (400, "", "Too much of the file came before its beginning"),  # words not observed
+    "webhook_is_set": (405, "method.not.allowed", "Updates go to the webhook"),  # words not observed
     "internal_error": (500, "internal.error", "Internal error 0a1b2c3d"),
     "service_unavailable": (503, "service.unavailable", ""),
     "too_many_requests": (429, "too.many.requests", ""),
 }
 
-_EXAMPLES = {"id": "1", "reason": "Invalid payload"}
+_EXAMPLES = {"id": "1", "reason": "Invalid payload", "kind": "video"}
 
 
 class Refused(Exception):  # noqa: N818  an answer the provider gives, not an error of ours
@@ -39,7 +50,7 @@ class Refused(Exception):  # noqa: N818  an answer the provider gives, not an er
         self.message = message
 
     def reply(self, retry_after: int | None = None) -> Reply:
-        error = f"{self.code}: {self.message}" if self.message else self.code
+        error = ": ".join(filter(None, (self.code, self.message)))
         return reply.refused(self.status, {"code": self.code, "message": self.message}, error, retry_after)
 
 

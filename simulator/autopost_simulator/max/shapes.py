@@ -1,5 +1,11 @@
-"""Bots, chats and messages as MAX shows them. A key whose value is empty is left out, as MAX does."""
+"""Bots, chats and messages as MAX shows them. A key whose value is empty is left out, as MAX does.
 
+A MAX post keeps in ``extra`` what not every platform has: ``attachments``, the media in the shape of the
+API (``type``, ``payload`` with ``url`` and ``token``); ``link``, the message replied to or forwarded;
+``sender``, the person who wrote it, absent when the bot did. The keyboard is in ``buttons``.
+"""
+
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -82,26 +88,48 @@ def place_of(message_id: str) -> tuple[int, int] | None:
 
 
 def message(where: Chat, post: Post) -> dict[str, Any]:
+    """In a dialog the recipient is whoever did not write."""
     recipient: dict[str, Any] = {"chat_id": where.id, "chat_type": where.type}
     if where.user_id is not None:
-        recipient["user_id"] = where.user_id
+        recipient["user_id"] = post.bot.id if "sender" in post.extra else where.user_id
     shape: dict[str, Any] = {"recipient": recipient, "timestamp": milliseconds(post.at), "body": body(where, post)}
     if where.type == "channel":
         shape["url"] = f"{link(where)}/{post.id:x}"
     else:
-        shape["sender"] = user(post.bot, post.at)
-    return shape | post.extra
+        shape["sender"] = sender(post)
+    return shape | ({"link": post.extra["link"]} if "link" in post.extra else {})
+
+
+def message_read(where: Chat, post: Post) -> dict[str, Any]:
+    """Views are counted for posts of a channel, and told only to those who read the message."""
+    return message(where, post) | ({"stat": {"views": 1}} if where.type == "channel" else {})
 
 
 def body(where: Chat, post: Post) -> dict[str, Any]:
     shape: dict[str, Any] = {"mid": mid(where.id, post.id), "seq": post.id}
     if post.text:
         shape["text"] = post.text
-    if post.buttons:
-        shape["attachments"] = post.buttons
+    if attachments := post.extra.get("attachments", []) + post.buttons:
+        shape["attachments"] = attachments
     if post.markup:
         shape["markup"] = post.markup
     return shape
+
+
+def linked(how: str, where: Chat, post: Post) -> dict[str, Any]:
+    """A forwarded message leaves its buttons behind."""
+    shown = replace(post, buttons=[]) if how == "forward" else post
+    shape = {"type": how, "chat_id": where.id, "message": body(where, shown)}
+    return shape if where.type == "channel" else shape | {"sender": sender(post)}
+
+
+def sender(post: Post) -> dict[str, Any]:
+    found: dict[str, Any] = post.extra.get("sender") or user(post.bot, post.at)
+    return found
+
+
+def written_by(post: Post, bot: Bot) -> bool:
+    return "sender" not in post.extra and post.bot is bot
 
 
 def _person(shown: Chat, now: datetime) -> dict[str, Any]:

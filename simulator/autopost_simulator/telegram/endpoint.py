@@ -7,6 +7,7 @@ from aiohttp import web
 from autopost_simulator import reply
 from autopost_simulator.exchange import Call, Exchange
 from autopost_simulator.reply import Reply
+from autopost_simulator.telegram.album import first_caption
 from autopost_simulator.telegram.methods import Methods
 from autopost_simulator.telegram.params import Params, read_params
 from autopost_simulator.telegram.refusal import RateLimited, Refused, named
@@ -42,7 +43,7 @@ class Endpoint:
         except web.HTTPRequestEntityTooLarge:
             raise named("entity_too_large") from None
         call.body_sha256 = params.digest
-        call.text = params.text("text") or None
+        call.text = params.text("text") or params.text("caption") or first_caption(params) or None
         call.chat = self._named_chat(params.text("chat_id").strip()) or None
         return params
 

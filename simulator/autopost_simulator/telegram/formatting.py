@@ -24,7 +24,7 @@ class ParseError(Exception):
 
 
 def utf16_length(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def byte_offset(text: str, position: int) -> int:

@@ -9,6 +9,9 @@ from autopost_simulator.telegram.formatting import normal_url
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import named
 
+MOST_BUTTONS = 100
+LARGEST_MARKUP = 10_000  # bytes; Telegram publishes no bound, and refuses somewhere near this one
+
 _ACTIONS = (
     "url",
     "callback_data",
@@ -38,6 +41,8 @@ def inline_keyboard(params: Params) -> dict[str, Any] | None:
         return None
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise named("cant_parse_reply_markup")
+    if sum(map(len, rows)) > MOST_BUTTONS or len(msgspec.json.encode(rows)) > LARGEST_MARKUP:
+        raise named("reply_markup_is_too_long")
     shown = [[_button(button) for button in row] for row in rows if row]
     return {"inline_keyboard": shown} if shown else None
 

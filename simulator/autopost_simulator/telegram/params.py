@@ -2,21 +2,33 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
-from aiohttp import web
+from aiohttp import BodyPartReader, web
 
 from autopost_simulator.telegram.refusal import named
+
+CHUNK = 1024 * 1024
+
+
+@dataclass(slots=True, frozen=True)
+class Upload:
+    """A part of a multipart body that has a file name."""
+
+    name: str
+    content: bytes
 
 
 class Params:
     """A form can only carry text, so an object may come as itself or as its JSON."""
 
-    def __init__(self, values: Mapping[str, Any], digest: str) -> None:
+    def __init__(self, values: Mapping[str, Any], digest: str, uploads: Mapping[str, Upload] | None = None) -> None:
         self._values = values
         self.digest = digest
+        self.uploads = uploads or {}
 
     def text(self, name: str) -> str:
         value = self._values.get(name)
@@ -25,13 +37,16 @@ class Params:
         return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
     def integer(self, name: str) -> int | None:
+        value = self._values.get(name)
+        if value is None or type(value) is int:
+            return value
         try:
             return int(self.text(name))
         except ValueError:
             return None
 
     def flag(self, name: str) -> bool:
-        return self.text(name).lower() in ("true", "yes", "1")
+        return name in self._values and self.text(name).strip().lower() in ("true", "yes", "1")
 
     def structure(self, name: str) -> Any:
         """``None`` when absent; ``msgspec.DecodeError`` when it is no JSON."""
@@ -61,8 +76,28 @@ def _json(body: bytes) -> dict[str, Any]:
 async def _multipart(request: web.Request, values: dict[str, Any]) -> Params:
     """The digest is of the fields: the boundary is random and would differ for equal bodies."""
     digest = hashlib.sha256()
-    for name, value in (await request.post()).items():
-        if isinstance(value, str):
-            values[name] = value
-            digest.update(f"{name}={value}\n".encode())
-    return Params(values, digest.hexdigest())
+    uploads: dict[str, Upload] = {}
+    left = request.client_max_size
+    try:
+        async for part in await request.multipart():
+            if not isinstance(part, BodyPartReader) or part.name is None:
+                continue
+            content = await _content(part, left)
+            left -= len(content)
+            digest.update(f"{part.name}={len(content)}:".encode() + content)
+            if part.filename is None:
+                values[part.name] = content.decode(errors="replace")
+            else:
+                uploads[part.name] = Upload(part.filename, content)
+    except ValueError:  # no boundary, or none where one should be
+        raise named("boundary_not_found") from None
+    return Params(values, digest.hexdigest(), uploads)
+
+
+async def _content(part: BodyPartReader, most: int) -> bytes:
+    content = bytearray()
+    while chunk := await part.read_chunk(CHUNK):
+        content += chunk
+        if len(content) > most:
+            raise named("entity_too_large")
+    return bytes(content)

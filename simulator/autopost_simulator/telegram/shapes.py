@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from autopost_simulator.telegram.files import File
 from autopost_simulator.world import Bot, Chat, Post
 
 
@@ -24,6 +25,8 @@ def chat(shown: Chat) -> dict[str, Any]:
     shape["first_name" if shown.type == "private" else "title"] = shown.title
     if shown.username:
         shape["username"] = shown.username
+    if shown.topics is not None:
+        shape["is_forum"] = True
     return shape
 
 
@@ -37,13 +40,58 @@ def full_chat(shown: Chat) -> dict[str, Any]:
 
 
 def message(where: Chat, post: Post) -> dict[str, Any]:
+    """``media`` in ``extra`` is for the page and for tests; the Bot API shows it as the fields beside it."""
     place = chat(where)
     shape: dict[str, Any] = {"message_id": post.id, "date": int(post.at.timestamp()), "chat": place}
     shape |= {"sender_chat": place} if where.type == "channel" else {"from": user(post.bot)}
     shape |= post.extra
-    shape["text"] = post.text
-    if post.markup:
-        shape["entities"] = post.markup
+    if shape.pop("media", None) is None:
+        shape |= _written("text", "entities", post)
+    elif post.text:
+        shape |= _written("caption", "caption_entities", post)
     if post.buttons:
         shape["reply_markup"] = post.buttons
     return shape
+
+
+def _written(text: str, entities: str, post: Post) -> dict[str, Any]:
+    return {text: post.text, entities: post.markup} if post.markup else {text: post.text}
+
+
+def media_fields(file: File, file_id: str) -> dict[str, Any]:
+    """The fields a message has for its media; an animation also shows as the document it once was."""
+    known = {"file_id": file_id, "file_unique_id": file.unique_id, "file_size": file.size}
+    if file.kind == "photo":
+        return {"photo": [known | file.attributes]}
+    told = known | {"mime_type": file.content_type} | file.attributes
+    if file.name:
+        told["file_name"] = file.name
+    if file.kind == "animation":
+        bare = {name: value for name, value in told.items() if name not in file.attributes}
+        return {"animation": told, "document": bare}
+    return {file.kind: told}
+
+
+def media_shown(file: File) -> list[dict[str, Any]]:
+    """``extra["media"]`` of a post, as the page and the tests read it; the bytes are at ``url``."""
+    return [
+        {
+            "kind": file.kind,
+            "file_unique_id": file.unique_id,
+            "url": f"/_sim/files/{file.unique_id}",
+            "sha256": file.sha256,
+            "size": file.size,
+            "content_type": file.content_type,
+            "name": file.name,
+            **file.attributes,
+        }
+    ]
+
+
+def file_path(file: File, file_id: str) -> dict[str, Any]:
+    return {
+        "file_id": file_id,
+        "file_unique_id": file.unique_id,
+        "file_size": file.size,
+        "file_path": file.path,
+    }

@@ -1,4 +1,4 @@
-"""The text of a message: read by its parse mode, then measured."""
+"""The text of a message, or the caption of its media: read by its parse mode, then measured."""
 
 from typing import Any
 
@@ -13,29 +13,44 @@ from autopost_simulator.telegram.refusal import named
 
 RAW_BYTES = 32_768
 TEXT_LENGTH = 4_096
+CAPTION_LENGTH = 1_024
 
 _PARSERS: dict[str, Parser] = {"html": parse_html, "markdown": parse_markdown, "markdownv2": parse_markdown_v2}
 
 
-def message_text(params: Params) -> Formatted:
-    formatted = finish(_formatted(params.text("text"), params, "entities"))
+def message_text(params: Params, *, too_long: str = "message_is_too_long") -> Formatted:
+    """Lengths are of what is left after parsing, in code points."""
+    formatted = _formatted(params, "text", "entities")
     if not formatted.text:
         raise named("message_text_is_empty")
     if len(formatted.text) > TEXT_LENGTH:
-        raise named("message_is_too_long")
+        raise named(too_long)
     return formatted
 
 
-def _formatted(raw: str, params: Params, entities: str) -> Formatted:
+def caption(params: Params) -> Formatted:
+    """A caption may be empty. One in an album comes as the ``Params`` of its item."""
+    return _formatted(params, "caption", "caption_entities")
+
+
+def refuse_long_caption(written: Formatted) -> None:
+    if len(written.text) > CAPTION_LENGTH:
+        raise named("message_caption_is_too_long")
+
+
+def _formatted(params: Params, name: str, entities: str) -> Formatted:
+    raw = params.text(name)
+    if not raw:
+        return Formatted("", [])
     if len(raw.encode(errors="surrogatepass")) > RAW_BYTES:
         raise named("text_is_too_long")
     mode = params.text("parse_mode").lower()
     if mode in ("", "none"):
-        return Formatted(raw, _given(params, entities))
+        return finish(Formatted(raw, _given(params, entities)))
     if mode not in _PARSERS:
         raise named("unsupported_parse_mode")
     try:
-        return _PARSERS[mode](raw)
+        return finish(_PARSERS[mode](raw))
     except ParseError as reason:
         raise named("cant_parse_entities", reason=str(reason)) from None
 

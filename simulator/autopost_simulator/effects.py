@@ -1,0 +1,81 @@
+"""What a fault does to a call it strikes."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from autopost_simulator import reply
+from autopost_simulator.catalogue import entry_reply, is_known, platform_of, status_reply
+from autopost_simulator.journal import Platform
+from autopost_simulator.reply import Reply
+
+ErrorStatus = Annotated[int, msgspec.Meta(ge=400, le=599)]
+
+_ENDINGS = ("status", "catalogue", "hang", "reset", "garbage", "html")
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing that goes wrong, perhaps after a delay; times are in seconds.
+
+    ``accept``: the request takes effect although its answer is spoiled.
+    ``drip``: the pause after every byte of the body, be it the honest one or a spoiled one.
+    """
+
+    status: ErrorStatus | None = None
+    retry_after: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    description: str | None = None
+    catalogue: str | None = None
+    delay: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    drip: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    hang: bool = False
+    reset: Literal["before", "after"] | None = None
+    garbage: bool = False
+    html: ErrorStatus | None = None
+    accept: bool = False
+
+    def __post_init__(self) -> None:
+        chosen = [name for name in _ENDINGS if getattr(self, name)]
+        if len(chosen) > 1:
+            raise ValueError(f"only one of {_quoted(_ENDINGS)} can happen at once")
+        if not chosen and not self.delay and not self.drip:
+            raise ValueError(f"one of {_quoted((*_ENDINGS, 'delay', 'drip'))} is needed")
+        if self.catalogue is not None and not is_known(self.catalogue):
+            raise ValueError(f"`catalogue` has no {self.catalogue!r}")
+        self._check_companions()
+
+    def _check_companions(self) -> None:
+        """A field that would change nothing is a mistake of whoever wrote it."""
+        if self.retry_after is not None and self.status is None and self.catalogue is None:
+            raise ValueError("`retry_after` needs a `status` or a `catalogue`")
+        if self.description is not None and self.status is None:
+            raise ValueError("`description` needs a `status`")
+        if self.accept and (not self.spoils or self.reset):
+            raise ValueError("`accept` needs one of `status`, `catalogue`, `hang`, `garbage`, `html`")
+        if self.drip and (self.hang or self.reset):
+            raise ValueError("`drip` needs an answer, so neither `hang` nor `reset`")
+
+    @property
+    def spoils(self) -> bool:
+        return any(getattr(self, name) for name in _ENDINGS)
+
+    @property
+    def accepts(self) -> bool:
+        return self.accept or self.reset == "after"
+
+    @property
+    def platform(self) -> Platform | None:
+        """Where it can happen; ``None``: anywhere."""
+        return None if self.catalogue is None else platform_of(self.catalogue)
+
+    def reply(self, platform: Platform) -> Reply:
+        if self.garbage:
+            return reply.garbage()
+        if self.html is not None:
+            return reply.html(self.html)
+        if self.catalogue is not None:
+            return entry_reply(self.catalogue, self.retry_after)
+        return status_reply(platform, self.status or 500, self.description, self.retry_after)
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

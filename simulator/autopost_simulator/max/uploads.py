@@ -1,0 +1,95 @@
+"""Upload links: ``POST /uploads`` gives one out, the upload host takes one file through it.
+
+For video and audio the token comes with the link, for pictures and files with the answer of the host.
+"""
+
+import base64
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from autopost_simulator.exchange import Call
+from autopost_simulator.max.asked import Asked
+from autopost_simulator.max.assembly import Assembly
+from autopost_simulator.max.files import File, Files, new_token
+from autopost_simulator.max.media import KINDS, Kind
+from autopost_simulator.max.refusal import named, payload
+from autopost_simulator.world import Bot
+
+LINKS_KEPT = 10_000
+_TOKEN_WITH_LINK: tuple[Kind, ...] = ("video", "audio")
+
+
+@dataclass(slots=True, kw_only=True)
+class Upload:
+    id: str
+    kind: Kind
+    bot: Bot
+    token: str | None
+    arriving: Assembly = field(default_factory=Assembly)
+    file: File | None = None
+
+
+class Uploads:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._by_id: dict[str, Upload] = {}
+
+    def find(self, upload_id: str) -> Upload | None:
+        return self._by_id.get(upload_id)
+
+    def open(self, kind: Kind, bot: Bot) -> Upload:
+        token = new_token() if kind in _TOKEN_WITH_LINK else None
+        upload = Upload(id=secrets.token_urlsafe(24), kind=kind, bot=bot, token=token)
+        self._by_id[upload.id] = upload
+        if len(self._by_id) > LINKS_KEPT:
+            del self._by_id[next(iter(self._by_id))]
+        return upload
+
+    def finish(self, upload: Upload, name: str, content: Assembly) -> File:
+        upload.file = self._files.add(
+            upload.kind,
+            upload.bot,
+            name,
+            sha256=content.sha256,
+            data=content.data,
+            size=content.size,
+            token=upload.token,
+        )
+        upload.arriving = Assembly()
+        return upload.file
+
+    def awaits(self, kind: Kind, token: str) -> bool:
+        """True for a token that was given out with a link through which nothing came yet."""
+        return any(
+            upload.token == token and upload.kind == kind and upload.file is None for upload in self._by_id.values()
+        )
+
+    def clear(self) -> None:
+        self._by_id.clear()
+
+
+class UploadOperations:
+    def __init__(self, uploads: Uploads) -> None:
+        self._uploads = uploads
+        self.table = {"/uploads": {"POST": self.open}}
+
+    def open(self, bot: Bot, asked: Asked, call: Call) -> Any:
+        kind = asked.query.get("type", "")
+        if kind not in KINDS:
+            raise payload(f"type: `{kind}` is not one of {', '.join(KINDS)}")
+        upload = self._uploads.open(kind, bot)
+        link = {"url": f"{asked.origin}/max-upload/{upload.kind}/{upload.id}"}
+        return link | ({"token": upload.token} if upload.token else {})
+
+
+def check_unused(upload: Upload | None) -> Upload:
+    if upload is None:
+        raise named("upload_unknown")
+    if upload.file is not None:
+        raise named("upload_used")
+    return upload
+
+
+def photo_key(file: File) -> str:
+    return base64.b64encode(f"photo{file.id:016x}".encode()).decode()

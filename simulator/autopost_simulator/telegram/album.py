@@ -1,0 +1,101 @@
+"""``media`` of sendMediaGroup: its items, and which of them may stand together.
+
+Up to ten; photos and videos mix, documents and audio stay among themselves. One item alone is no
+mistake, although the documentation asks for two: it becomes an ordinary message.
+"""
+
+from typing import Any, get_args
+
+import msgspec
+
+from autopost_simulator.telegram.files import Files
+from autopost_simulator.telegram.media import Piece, named_source, piece
+from autopost_simulator.telegram.params import Params
+from autopost_simulator.telegram.refusal import Refused, named
+from autopost_simulator.telegram.standing import MediaKind
+from autopost_simulator.telegram.text import refuse_long_caption
+
+LONGEST = 10
+_PREFIX = "Bad Request: "
+_KINDS: dict[str, MediaKind] = {kind: kind for kind in get_args(MediaKind)}
+_APART: tuple[MediaKind, ...] = ("document", "audio")
+
+
+def read_album(params: Params) -> list[Piece]:
+    """Every item is read before any is judged, as Telegram does."""
+    items = [_item(item, params) for item in _items(params)]
+    for item in items:
+        refuse_long_caption(item.caption)
+    refuse_album([item.kind for item in items], ["show_caption_above_media" in item.options for item in items])
+    return items
+
+
+def refuse_album(kinds: list[MediaKind], captions_above: list[bool]) -> None:
+    if len(kinds) > LONGEST:
+        raise named("too_many_messages")
+    if not kinds:
+        raise named("there_are_no_messages")
+    if len(set(captions_above)) > 1:
+        raise named("captions_placed_differently")
+    apart = next((kind for kind in kinds if kind in _APART), None)
+    if apart is not None and set(kinds) != {apart}:
+        raise named("cant_be_mixed", kind=apart)
+
+
+def refuse_animation_in_disguise(files: Files, items: list[Piece]) -> None:
+    """An animation may call itself a video or a document, but its file id knows better."""
+    for item in items:
+        if isinstance(item.source, str) and item.kind != "photo" and files.is_animation(item.source):
+            raise named("cant_use_media_in_album")
+
+
+def first_caption(params: Params) -> str:
+    """For the log, which is written even when the album is refused."""
+    try:
+        items = params.structure("media")
+    except msgspec.DecodeError:
+        return ""
+    captions = (item.get("caption") for item in items if isinstance(item, dict)) if isinstance(items, list) else ()
+    return next((text for text in captions if isinstance(text, str) and text), "")
+
+
+def _items(params: Params) -> list[Any]:
+    if not params.text("media"):
+        raise named("parameter_is_required", parameter="media")
+    try:
+        items = params.structure("media")
+    except msgspec.DecodeError:
+        raise named("cant_parse_media_json") from None
+    if items is not None and not isinstance(items, list):
+        raise named("expected_an_array_of_media")
+    return items or []
+
+
+def _item(item: object, params: Params) -> Piece:
+    if not isinstance(item, dict):
+        raise named("cant_parse_input_media", reason="expected an Object")
+    told = Params(item, "", params.uploads)
+    try:
+        return _piece(told)
+    except Refused as refused:
+        raise _in_input_media(refused) from None
+
+
+def _piece(told: Params) -> Piece:
+    kind = _KINDS.get(told.text("type"))
+    if kind == "animation":
+        raise Refused(400, _PREFIX + 'type "animation" can\'t be used in sendMediaGroup')
+    if kind is None:
+        raise Refused(400, _PREFIX + f'type "{told.text("type")}" is unsupported')
+    source = named_source(told.text("media"), told.uploads)
+    if source is None:
+        raise Refused(400, _PREFIX + "media not found")
+    return piece(told, kind, source)
+
+
+def _in_input_media(refused: Refused) -> Refused:
+    """What was first becomes second: only the first letter of the whole is made small by Telegram."""
+    reason = refused.description.removeprefix(_PREFIX)
+    if reason.startswith("can't parse entities"):
+        reason = reason[0].upper() + reason[1:]
+    return named("cant_parse_input_media", reason=reason)

@@ -1,0 +1,81 @@
+"""One piece of media as a call describes it: its kind, where its bytes come from, its caption."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autopost_simulator.telegram.formatting import Formatted
+from autopost_simulator.telegram.params import Params, Upload
+from autopost_simulator.telegram.refusal import named
+from autopost_simulator.telegram.standing import MediaKind
+from autopost_simulator.telegram.text import caption
+
+ATTACHED = "attach://"
+LONGEST = 24 * 60 * 60
+LARGEST_SIDE = 10_000
+
+_SIZED = ("video", "animation")
+_TIMED = ("video", "animation", "audio")
+_VISIBLE = ("photo", "video", "animation")
+
+Source = Upload | str
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Piece:
+    """``source`` is the upload itself, a file id or an address."""
+
+    kind: MediaKind
+    source: Source
+    caption: Formatted
+    attributes: dict[str, Any]
+    options: dict[str, Any]
+
+
+def read_piece(params: Params, kind: MediaKind) -> Piece:
+    """The file is named by the parameter, or is the part that has the parameter's name."""
+    source = named_source(params.text(kind), params.uploads) or params.uploads.get(kind)
+    if source is None:
+        raise named("there_is_no_file", kind=kind)
+    return piece(params, kind, source)
+
+
+def piece(params: Params, kind: MediaKind, source: Source) -> Piece:
+    return Piece(
+        kind=kind,
+        source=source,
+        caption=caption(params),
+        attributes=_attributes(params, kind),
+        options=_options(params, kind),
+    )
+
+
+def named_source(given: str, uploads: Mapping[str, Upload]) -> Source | None:
+    if given.startswith(ATTACHED):
+        return uploads.get(given.removeprefix(ATTACHED))
+    return given or None
+
+
+def _attributes(params: Params, kind: MediaKind) -> dict[str, Any]:
+    """As the sender says; Telegram clamps and otherwise believes. A thumbnail is taken and not shown."""
+    told: dict[str, Any] = {}
+    if kind in _SIZED:
+        told |= {side: _clamped(params, side, LARGEST_SIDE) for side in ("width", "height")}
+    if kind in _TIMED:
+        told["duration"] = _clamped(params, "duration", LONGEST)
+    if kind == "audio":
+        told |= {name: params.text(name) for name in ("performer", "title") if params.text(name)}
+    return told
+
+
+def _options(params: Params, kind: MediaKind) -> dict[str, Any]:
+    options = {}
+    if kind in _VISIBLE and params.flag("has_spoiler"):
+        options["has_media_spoiler"] = True
+    if kind in _VISIBLE and params.flag("show_caption_above_media"):
+        options["show_caption_above_media"] = True
+    return options
+
+
+def _clamped(params: Params, name: str, most: int) -> int:
+    return min(max(params.integer(name) or 0, 0), most)

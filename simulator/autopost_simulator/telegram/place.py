@@ -1,0 +1,98 @@
+"""Where a call is aimed, and whether the bot may do there what it asks: read, edit or write."""
+
+from typing import Literal
+
+from autopost_simulator.telegram.params import Params
+from autopost_simulator.telegram.refusal import Refused, Upgraded, named
+from autopost_simulator.telegram.standing import Kind, Role
+from autopost_simulator.world import Chat, World
+
+Access = Literal["read", "edit", "write"]
+
+_WORDS: dict[Kind, str] = {
+    "text": "text messages",
+    "photo": "photos",
+    "video": "videos",
+    "document": "documents",
+    "audio": "music",
+    "animation": "animations",
+}
+
+
+def find_chat(world: World, params: Params, access: Access) -> Chat:
+    chat = _named(world, params)
+    if chat.state != "ok":
+        refuse_absent(chat, access)
+    if chat.migrated_to is not None and access == "write":
+        raise Upgraded(chat.migrated_to)
+    return chat
+
+
+def _named(world: World, params: Params) -> Chat:
+    chat_id = params.integer("chat_id")
+    chat = _by_name(world, params) if chat_id is None else world.chat("telegram", chat_id)
+    if chat is None:
+        raise named("chat_not_found")
+    return chat
+
+
+def _by_name(world: World, params: Params) -> Chat | None:
+    given = params.text("chat_id").strip()
+    if not given:
+        raise named("chat_id_is_empty")
+    return world.chat_by_username("telegram", given) if given.startswith("@") else None
+
+
+def refuse_absent(chat: Chat, access: Access) -> None:
+    """A basic group and a person can be looked at by a bot that has no business there any more."""
+    to_change = access != "read"
+    match chat.state:
+        case "unknown":
+            raise named("private_chat_not_found")
+        case "kicked" if to_change or chat.type != "group":
+            raise named("bot_was_kicked", chat=chat.type)
+        case "not_member" if to_change or not (chat.type == "group" or chat.username):
+            raise named("bot_is_not_a_member", chat=chat.type)
+        case "deleted" if chat.type == "private" and to_change:
+            raise named("user_is_deactivated")
+        case "deleted" if chat.type == "group" and access == "write":
+            raise named("group_was_deleted")
+        case "blocked" if to_change:
+            raise named("bot_was_blocked")
+        case "not_started" if to_change:
+            raise named("cant_initiate_conversation")
+
+
+def refuse_without_rights(chat: Chat, kind: Kind) -> None:
+    if chat.state == "read_only":
+        raise named("have_no_write_access")
+    if chat.state == "write_forbidden":
+        raise named("chat_write_forbidden")
+    if chat.type == "channel" and (chat.state == "no_rights" or role(chat) != "administrator"):
+        raise named("need_administrator_rights")
+    if chat.state == "no_rights" or kind in chat.forbids:
+        raise _not_allowed(kind)
+
+
+def role(chat: Chat) -> Role:
+    """A channel takes in bots as administrators only."""
+    return chat.role or ("administrator" if chat.type == "channel" else "member")
+
+
+def topic(chat: Chat, params: Params) -> int | None:
+    """The thread a message goes to. Outside a forum the parameter is ignored; General cannot be named."""
+    if chat.topics is None:
+        return None
+    wanted = params.integer("message_thread_id")
+    if not wanted:
+        return None
+    found = next((topic for topic in chat.topics if topic.id == wanted), None)
+    if found is None:
+        raise named("message_thread_not_found")
+    if found.closed:
+        raise named("topic_closed")
+    return wanted
+
+
+def _not_allowed(kind: Kind) -> Refused:
+    return named("not_enough_rights", content=_WORDS[kind])

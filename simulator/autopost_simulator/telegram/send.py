@@ -1,0 +1,105 @@
+"""Sending: a text, a piece of media or an album; refusals are raised in the order Telegram checks."""
+
+from typing import Any
+
+from autopost_simulator.clock import Clock
+from autopost_simulator.exchange import Call
+from autopost_simulator.limits import Windows
+from autopost_simulator.telegram import shapes
+from autopost_simulator.telegram.album import read_album, refuse_animation_in_disguise
+from autopost_simulator.telegram.files import File, Files
+from autopost_simulator.telegram.formatting import Formatted
+from autopost_simulator.telegram.keyboard import inline_keyboard
+from autopost_simulator.telegram.media import Piece, read_piece
+from autopost_simulator.telegram.options import common_options, link_preview
+from autopost_simulator.telegram.params import Params
+from autopost_simulator.telegram.place import find_chat, refuse_without_rights
+from autopost_simulator.telegram.refusal import RateLimited, RefusedInside, named
+from autopost_simulator.telegram.standing import MediaKind
+from autopost_simulator.telegram.take_in import Intake
+from autopost_simulator.telegram.text import message_text, refuse_long_caption
+from autopost_simulator.world import Bot, Chat, Post, World
+
+
+class Sending:
+    def __init__(self, world: World, windows: Windows, clock: Clock, files: Files, intake: Intake) -> None:
+        self._world = world
+        self._windows = windows
+        self._clock = clock
+        self._files = files
+        self._intake = intake
+        self._albums = 0
+
+    def message(self, bot: Bot, params: Params, call: Call) -> Any:
+        formatted = message_text(params)
+        buttons = inline_keyboard(params)
+        chat = find_chat(self._world, params, "write")
+        refuse_without_rights(chat, "text")
+        extra = common_options(chat, params) | link_preview(params)
+        self._take_slot(bot, chat)
+        return self._show(bot, chat, formatted, buttons, extra, call)
+
+    def media(self, kind: MediaKind, bot: Bot, params: Params, call: Call) -> Any:
+        piece = read_piece(params, kind)
+        buttons = inline_keyboard(params)
+        chat = find_chat(self._world, params, "write")
+        extra = common_options(chat, params)
+        file = self._intake.take_in(bot, piece)
+        refuse_long_caption(piece.caption)
+        refuse_without_rights(chat, kind)
+        self._take_slot(bot, chat)
+        return self._show(bot, chat, piece.caption, buttons, extra | self._media_extra(bot, piece, file), call)
+
+    def album(self, bot: Bot, params: Params, call: Call) -> Any:
+        """All or nothing. Buttons are ignored, not refused; one album takes one slot."""
+        pieces = read_album(params)
+        chat = find_chat(self._world, params, "write")
+        extra = common_options(chat, params)
+        refuse_animation_in_disguise(self._files, pieces)
+        files = [self._album_item(bot, piece, number) for number, piece in enumerate(pieces, start=1)]
+        for piece in pieces:
+            refuse_without_rights(chat, piece.kind)
+        self._take_slot(bot, chat)
+        extra |= self._group(pieces)
+        return [
+            self._show(bot, chat, piece.caption, None, extra | self._media_extra(bot, piece, file), call)
+            for piece, file in zip(pieces, files, strict=True)
+        ]
+
+    def _album_item(self, bot: Bot, piece: Piece, number: int) -> File:
+        try:
+            return self._intake.take_in(bot, piece)
+        except RefusedInside as refused:
+            raise named("failed_to_send_item", number=number, code=refused.raw) from None
+
+    def _group(self, pieces: list[Piece]) -> dict[str, Any]:
+        if len(pieces) == 1:
+            return {}
+        self._albums += 1
+        return {"media_group_id": str(13_000_000_000_000_000 + self._albums)}
+
+    def _media_extra(self, bot: Bot, piece: Piece, file: File) -> dict[str, Any]:
+        fields = shapes.media_fields(file, self._files.id_for(bot, file))
+        return {"media": shapes.media_shown(file)} | fields | piece.options
+
+    def _take_slot(self, bot: Bot, chat: Chat) -> None:
+        token = ("telegram", bot.token)
+        wait = self._windows.take((token, bot.limits), ((*token, chat.id), chat.limits))
+        if wait:
+            raise RateLimited(wait)
+
+    def _show(
+        self, bot: Bot, chat: Chat, written: Formatted, buttons: Any, extra: dict[str, Any], call: Call
+    ) -> dict[str, Any]:
+        post = Post(
+            id=chat.last_id + 1,
+            bot=bot,
+            at=self._clock.now(),
+            text=written.text,
+            markup=written.entities,
+            buttons=buttons,
+            extra=extra,
+        )
+        chat.show(post)
+        call.message_ids.append(post.id)
+        return shapes.message(chat, post)

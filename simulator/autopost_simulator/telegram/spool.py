@@ -1,0 +1,71 @@
+"""The bytes of uploads, in files without a name: nothing is left behind, however the process ends.
+
+There are two generations at most. When the younger is full, the older goes with all it held. So the disk
+never holds more than two generations and one upload, and memory only where each content lies.
+"""
+
+import hashlib
+import tempfile
+from dataclasses import dataclass, field
+from typing import IO
+
+GENERATION = 256 * 1024 * 1024
+CONTENTS = 50_000
+
+
+@dataclass(slots=True)
+class _Generation:
+    file: IO[bytes] = field(default_factory=lambda: tempfile.TemporaryFile(buffering=0))  # noqa: SIM115  closed with its generation
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    size: int = 0
+
+    def put(self, digest: str, content: bytes) -> None:
+        self.file.seek(self.size)
+        self.file.write(content)
+        self.places[digest] = (self.size, len(content))
+        self.size += len(content)
+
+    def get(self, digest: str) -> bytes | None:
+        if digest not in self.places:
+            return None
+        offset, length = self.places[digest]
+        self.file.seek(offset)
+        return self.file.read(length)
+
+
+class Spool:
+    def __init__(self, generation: int = GENERATION, contents: int = CONTENTS) -> None:
+        self._full = generation
+        self._contents = contents
+        self._generations: list[_Generation] = []
+
+    def put(self, content: bytes) -> str:
+        """Its SHA-256, by which it is found again. What the younger generation has is not written twice."""
+        digest = hashlib.sha256(content).hexdigest()
+        younger = self._younger()
+        if digest not in younger.places:
+            younger.put(digest, content)
+        return digest
+
+    def get(self, digest: str) -> bytes | None:
+        """``None`` when it was never put, or went with its generation."""
+        for generation in reversed(self._generations):
+            content = generation.get(digest)
+            if content is not None:
+                return content
+        return None
+
+    def clear(self) -> None:
+        for generation in self._generations:
+            generation.file.close()
+        self._generations.clear()
+
+    def _younger(self) -> _Generation:
+        if not self._generations or self._is_full(self._generations[-1]):
+            self._generations.append(_Generation())
+        if len(self._generations) > 2:
+            self._generations.pop(0).file.close()
+        return self._generations[-1]
+
+    def _is_full(self, generation: _Generation) -> bool:
+        return generation.size >= self._full or len(generation.places) >= self._contents

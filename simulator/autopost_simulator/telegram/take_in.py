@@ -1,0 +1,85 @@
+"""Take in a piece of media: an upload, a file sent before, or an address, each with its own refusals."""
+
+import mimetypes
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from autopost_simulator.telegram.files import File, Files
+from autopost_simulator.telegram.image_size import picture
+from autopost_simulator.telegram.media import Piece
+from autopost_simulator.telegram.params import Upload
+from autopost_simulator.telegram.refusal import RefusedInside, named
+from autopost_simulator.telegram.remote import Web, full_address, is_address
+from autopost_simulator.telegram.standing import MediaKind
+from autopost_simulator.world import Bot
+
+LARGEST_PHOTO = 10 * 1024 * 1024
+LARGEST_UPLOAD = 50 * 1024 * 1024
+LONGEST_SIDES = 10_000
+STEEPEST = 20
+
+_FAMILY: dict[MediaKind, str] = {"video": "video/mp4", "animation": "video/mp4", "audio": "audio/mpeg"}
+
+
+class Intake:
+    def __init__(self, files: Files, web: Web) -> None:
+        self._files = files
+        self._web = web
+
+    def take_in(self, bot: Bot, piece: Piece) -> File:
+        """A file sent again keeps what it was; what the call says of it is ignored, as Telegram does."""
+        if isinstance(piece.source, Upload):
+            return self._uploaded(bot, piece, piece.source)
+        if is_address(piece.source):
+            return self._fetched(bot, piece, full_address(piece.source))
+        return self._files.sent_again(bot, piece.source, piece.kind)
+
+    def _uploaded(self, bot: Bot, piece: Piece, upload: Upload) -> File:
+        size = len(upload.content)
+        if size > LARGEST_UPLOAD:
+            raise named("entity_too_large")
+        if size == 0:
+            raise named("file_must_be_non_empty")
+        if piece.kind == "photo" and size > LARGEST_PHOTO:
+            raise named("photo_is_too_big", size=size)
+        return self._keep(bot, piece, upload.content, upload.name, _content_type(piece.kind, upload.name))
+
+    def _fetched(self, bot: Bot, piece: Piece, url: str) -> File:
+        page = self._web.fetch(url, piece.kind)
+        name = PurePosixPath(urlsplit(url).path).name or None
+        return self._keep(bot, piece, page.body, name, page.content_type)
+
+    def _keep(self, bot: Bot, piece: Piece, content: bytes, name: str | None, content_type: str) -> File:
+        attributes = piece.attributes
+        if piece.kind == "photo":
+            name = None
+            attributes, content_type = _checked_photo(content)
+        file = File(
+            kind=piece.kind,
+            sha256=self._files.store(content),
+            size=len(content),
+            content_type=content_type,
+            name=name,
+            attributes=attributes,
+        )
+        return self._files.keep(bot, file)
+
+
+def _checked_photo(content: bytes) -> tuple[dict[str, int], str]:
+    """The bytes are kept as they came: Telegram would make a JPEG of them, in several sizes."""
+    seen = picture(content)
+    if seen is None:
+        raise RefusedInside("IMAGE_PROCESS_FAILED")
+    shorter, longer = sorted((seen.width, seen.height))
+    if shorter == 0 or seen.width + seen.height > LONGEST_SIDES or longer > shorter * STEEPEST:
+        raise RefusedInside("PHOTO_INVALID_DIMENSIONS")
+    return {"width": seen.width, "height": seen.height}, seen.content_type
+
+
+def _content_type(kind: MediaKind, name: str) -> str:
+    """By the file name, as long as that fits the kind; documents may be anything."""
+    guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    usual = _FAMILY.get(kind)
+    if usual is None or guessed.startswith(usual.partition("/")[0]) or (kind, guessed) == ("animation", "image/gif"):
+        return guessed
+    return usual

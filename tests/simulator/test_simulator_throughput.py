@@ -1,0 +1,46 @@
+"""How many messages one client process gets answered and logged; alone on a machine it is thousands a second."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+from harness.simulator_process import running
+
+CONNECTIONS = 16
+REQUESTS = 3_200
+FLOOR = 500
+
+
+async def test_hundreds_of_messages_a_second_are_answered_and_logged(tmp_path: Path):
+    log, state = tmp_path / "log", tmp_path / "state.json"
+    chats = [-1001 - number for number in range(CONNECTIONS)]
+    state.write_text(
+        json.dumps(
+            {
+                "tokens": [{"platform": "telegram", "token": "1:a", "limits": []}],
+                "chats": [{"platform": "telegram", "id": chat, "limits": []} for chat in chats],
+            }
+        )
+    )
+
+    async with running("--state", str(state), "--log", str(log)) as (_, url):
+        started = time.monotonic()
+        await asyncio.gather(*(post(url, chat, REQUESTS // CONNECTIONS) for chat in chats))
+        took = time.monotonic() - started
+
+        assert log.read_bytes().count(b'"verdict":"accepted"') == REQUESTS
+    assert REQUESTS / took > FLOOR
+
+
+async def post(url: str, chat: int, count: int) -> None:
+    """A plain connection: a client library would be measured rather than the simulator."""
+    body = json.dumps({"chat_id": chat, "text": "<b>Hello</b>, forty channels", "parse_mode": "HTML"})
+    head = "POST /bot1:a/sendMessage HTTP/1.1\r\nHost: sim\r\nContent-Type: application/json"
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+    for _ in range(count):
+        writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+        assert answer.startswith(b"http/1.1 200"), answer
+        await reader.readexactly(int(answer.partition(b"content-length: ")[2].partition(b"\r\n")[0]))
+    writer.close()
