@@ -717,6 +717,7 @@ SET check_function_bodies = off;
 \ir functions/choose_deliveries.sql
 \ir functions/claim_deliveries.sql
 \ir functions/commit_deliveries.sql
+\ir functions/commit_sent.sql
 \ir functions/count_flight.sql
 \ir functions/delivery_born.sql
 \ir functions/delivery_gone.sql
@@ -769,6 +770,7 @@ SET check_function_bodies = off;
 \ir functions/route_matches.sql
 \ir functions/routed_channels.sql
 \ir functions/schedule_retry.sql
+\ir functions/sent_meta.sql
 \ir functions/settle_channels.sql
 \ir functions/signed_by.sql
 \ir functions/skip.sql

@@ -57,11 +57,11 @@ BEGIN
         ) AS f
     ), waiting AS MATERIALIZED (
         SELECT o.channel_id, o.platform, o.rate_group, o.next_due_at, o.base, o.step, o.room, o.places,
-               q.delivery_id, q.calls, q.nth,
-               sum(q.calls) OVER (PARTITION BY o.channel_id ORDER BY q.nth) - q.calls AS calls_before
+               q.delivery_id, q.calls, q.nth, q.calls_before
         FROM open_channels o
         CROSS JOIN LATERAL (
-            SELECT w.delivery_id, w.calls, row_number() OVER (ORDER BY w.sort_at, w.delivery_id) AS nth
+            SELECT w.delivery_id, w.calls, row_number() OVER by_age AS nth,
+                   sum(w.calls) OVER by_age - w.calls AS calls_before
             FROM (
                 SELECT q.delivery_id, q.calls, q.sort_at
                 FROM delivery_queue q
@@ -72,10 +72,13 @@ BEGIN
                 ORDER BY q.sort_at, q.delivery_id
                 LIMIT o.places + 1 -- one more than may be taken tells whether anything is left
             ) AS w
+            WINDOW by_age AS (ORDER BY w.sort_at, w.delivery_id ROWS UNBOUNDED PRECEDING)
         ) AS q
         WHERE o.places > 0
     ), chosen AS MATERIALIZED (
-        SELECT w.*, gate.base AS group_base, gate.step AS group_step, gate.room AS group_room,
+        SELECT w.channel_id, w.platform, w.rate_group, w.delivery_id, w.calls, w.step, w.nth, w.next_due_at,
+               w.base + w.calls_before * w.step AS own_slot,
+               gate.base AS group_base, gate.step AS group_step, gate.room AS group_room,
                sum(w.calls) OVER turns - w.calls AS group_calls_before
         FROM waiting w
         JOIN platform_limits g
@@ -85,15 +88,14 @@ BEGIN
         CROSS JOIN LATERAL slot_gate(g.next_allowed_at, g.rate_rps, p_now, p_tolerance) AS gate
         WHERE w.calls_before < w.room
           AND w.nth <= w.places
-        WINDOW turns AS (PARTITION BY w.platform, w.rate_group ORDER BY w.nth, w.next_due_at, w.channel_id)
+        WINDOW turns AS (PARTITION BY w.platform COLLATE "C", w.rate_group COLLATE "C"
+                         ORDER BY w.nth, w.next_due_at, w.channel_id ROWS UNBOUNDED PRECEDING)
     ), slotted AS MATERIALIZED (
-        SELECT c.*,
-               row_number() OVER (ORDER BY c.nth, c.next_due_at, c.channel_id) AS turn,
-               greatest(c.base + c.calls_before * c.step,
-                        c.group_base + c.group_calls_before * c.group_step) AS slot_at
+        SELECT c.channel_id, c.platform, c.rate_group, c.delivery_id, c.calls, c.step, c.group_base, c.group_step,
+               greatest(c.own_slot, c.group_base + c.group_calls_before * c.group_step) AS slot_at
         FROM chosen c
         WHERE c.group_calls_before < c.group_room
-        ORDER BY turn
+        ORDER BY c.nth, c.next_due_at, c.channel_id -- the turns
         LIMIT p_limit
     ), channel_gates AS (
         UPDATE channels c
@@ -135,8 +137,8 @@ BEGIN
         GROUP BY l.channel_id
         ORDER BY l.channel_id
     )
-    SELECT ARRAY(SELECT delivery_id FROM slotted ORDER BY turn),
-           ARRAY(SELECT slot_at FROM slotted ORDER BY turn),
+    SELECT ARRAY(SELECT s.delivery_id FROM slotted s),
+           ARRAY(SELECT s.slot_at FROM slotted s),
            ARRAY(SELECT l.channel_id FROM looked_at l),
            ARRAY(SELECT l.taken FROM looked_at l),
            ARRAY(SELECT l.more FROM looked_at l),

@@ -55,6 +55,8 @@ AS $$
 DECLARE
     _now timestamptz;
     _token uuid := gen_random_uuid();
+    _ids text := new_id();
+    _first_id bigint := id_start(_ids);
     _channels uuid[];
     _taken uuid[] := '{}';
     _slots timestamptz[];
@@ -127,8 +129,9 @@ BEGIN
         RETURNING d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.attempt, d.sending_lease_until,
                   d.slot_at, d.render_meta, d.trace_id, d.traceparent, d.created_at, h.turn
     ), told AS (
-        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
-        SELECT p_workspace_id, t.delivery_id, t.message_id, t.channel_id, 'send_attempt', t.attempt,
+        INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
+        SELECT id_in(_ids, _first_id + t.turn), p_workspace_id, t.delivery_id, t.message_id, t.channel_id,
+               'send_attempt', t.attempt,
                jsonb_build_object('trace_id', t.trace_id, 'run_id', p_run_id,
                                   'idempotency_key', t.delivery_id, 'slot_at', t.slot_at)
         FROM took t

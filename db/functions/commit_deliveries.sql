@@ -32,24 +32,30 @@ AS $$
 DECLARE
     _now timestamptz;
     _unknown text;
+    _all_sent boolean;
     _some_failed boolean;
+    _ids text := new_id();
+    _first_id bigint := id_start(_ids);
 BEGIN
-    SELECT min(coalesce(o ->> 'result', 'null')) FILTER (
-               WHERE coalesce(o ->> 'result', '') NOT IN ('sent', 'failed', 'released')
-                  OR (o ->> 'result' = 'failed'
-                      AND (coalesce(o ->> 'category', '') NOT IN ('TRANSIENT', 'PERMANENT')
-                           OR coalesce(o ->> 'scope', '') NOT IN ('delivery', 'channel', 'platform')))),
-           bool_or(o ->> 'result' = 'failed')
-    INTO _unknown, _some_failed
-    FROM jsonb_array_elements(p_outcomes) AS o;
+    SELECT min(coalesce(o.result, 'null')) FILTER (
+               WHERE coalesce(o.result, '') NOT IN ('sent', 'failed', 'released')
+                  OR (o.result = 'failed' AND (coalesce(o.category, '') NOT IN ('TRANSIENT', 'PERMANENT')
+                                               OR coalesce(o.scope, '') NOT IN ('delivery', 'channel', 'platform')))),
+           bool_and(o.result = 'sent'),
+           bool_or(o.result = 'failed')
+    INTO _unknown, _all_sent, _some_failed
+    FROM jsonb_to_recordset(p_outcomes) AS o (result text, category text, scope text);
     IF _unknown IS NOT NULL THEN
         RAISE EXCEPTION 'unknown outcome %', _unknown
             USING ERRCODE = 'AP001', HINT = 'result is sent, failed or released; a failure has a category and a scope';
     END IF;
 
-    IF _some_failed OR EXISTS (
-        SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0
-    ) THEN
+    IF EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0) THEN
+        PERFORM lock_gates(p_workspace_id, p_outcomes);
+    ELSIF _all_sent THEN
+        RETURN QUERY SELECT * FROM commit_sent(p_workspace_id, p_outcomes);
+        RETURN;
+    ELSIF _some_failed THEN
         PERFORM lock_gates(p_workspace_id, p_outcomes);
     END IF;
     _now := clock_timestamp();
@@ -132,9 +138,9 @@ BEGIN
           AND d.delivery_id = t.delivery_id
         RETURNING d.delivery_id
     ), told AS (
-        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, result, error,
+        INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, result, error,
                             payload_ref, meta)
-        SELECT p_workspace_id, t.delivery_id, t.message_id, t.channel_id,
+        SELECT id_in(_ids, _first_id + t.place), p_workspace_id, t.delivery_id, t.message_id, t.channel_id,
                CASE
                    WHEN t.new_status = 'sent' THEN 'sent'
                    WHEN t.new_status = 'failed_permanent' THEN 'failed_permanent'

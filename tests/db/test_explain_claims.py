@@ -77,14 +77,19 @@ class Shop:
             await connection.execute(f"VACUUM (ANALYZE) {table}", timeout=600)
 
     async def touched(self, connection: Any) -> dict[str, float]:
-        """Buffers per row of a claim and of commits; nothing stays. The first round only warms the plans."""
+        """Buffers per row of a claim and of commits, in the best of some rounds: the first one only warms the plans,
+        and another may meet the autovacuum. Nothing stays.
+        """
+        rounds = [await self._touched(connection) for _ in range(4)]
+        return {call: min(one[call] for one in rounds) for call in rounds[0]}
+
+    async def _touched(self, connection: Any) -> dict[str, float]:
         half = len(self.claims) // 2
         refused = [transient(claim, "platform", retry_after_ms=1) for claim in self.claims[half:-CHANNELS]]
         refused += [permanent(claim, "channel") for claim in self.claims[-CHANNELS:]]
-        for _ in range(2):
-            claim = await self.measure(connection, CLAIM, uuid4(), CHANNELS * DUE)
-            well = await self.commit(connection, [sent(claim) for claim in self.claims[:half]])
-            ill = await self.commit(connection, refused)
+        claim = await self.measure(connection, CLAIM, uuid4(), CHANNELS * DUE)
+        well = await self.commit(connection, [sent(claim) for claim in self.claims[:half]])
+        ill = await self.commit(connection, refused)
         return {"claim": claim / (CHANNELS * DUE), "sent": well / half, "failed": ill / len(refused)}
 
     async def commit(self, connection: Any, outcomes: list[dict[str, Any]]) -> int:
