@@ -732,6 +732,7 @@ SET check_function_bodies = off;
 \ir functions/ensure_event_partitions.sql
 \ir functions/events_are_append_only.sql
 \ir functions/fail_permanent.sql
+\ir functions/hold_claims.sql
 \ir functions/id_in.sql
 \ir functions/id_start.sql
 \ir functions/is_legal_transition.sql

@@ -60,6 +60,8 @@ DECLARE
     _channels uuid[];
     _taken uuid[] := '{}';
     _slots timestamptz[];
+    _places tid[];
+    _turns bigint[];
     _counts int[];
     _more boolean[];
     _tight boolean[];
@@ -101,17 +103,25 @@ BEGIN
         RETURN;
     END IF;
 
+    -- Held by key, then taken by place: see hold_claims.
+    SELECT array_agg(d.place), array_agg(t.slot_at), array_agg(t.turn)
+    INTO _places, _slots, _turns
+    FROM (
+        SELECT *
+        FROM unnest(_taken, _slots) WITH ORDINALITY AS g (delivery_id, slot_at, turn)
+        ORDER BY g.delivery_id
+    ) AS t
+    CROSS JOIN LATERAL (
+        SELECT d.ctid AS place
+        FROM deliveries d
+        WHERE d.workspace_id = p_workspace_id
+          AND d.delivery_id = t.delivery_id
+          AND d.status IN ('queued', 'retry')
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS d;
+
     RETURN QUERY
-    WITH held AS MATERIALIZED (
-        SELECT d.delivery_id, t.slot_at, t.turn
-        FROM unnest(_taken, _slots) WITH ORDINALITY AS t (delivery_id, slot_at, turn)
-        JOIN deliveries d
-          ON d.workspace_id = p_workspace_id
-         AND d.delivery_id = t.delivery_id
-        WHERE d.status IN ('queued', 'retry')
-        ORDER BY d.delivery_id
-        FOR UPDATE OF d SKIP LOCKED
-    ), took AS (
+    WITH took AS (
         UPDATE deliveries d
         SET status = 'sending',
             attempt = d.attempt + 1,
@@ -123,9 +133,8 @@ BEGIN
             hold_reason = NULL,
             event_count = d.event_count + 1,
             updated_at = _now
-        FROM held h
-        WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = h.delivery_id
+        FROM unnest(_places, _slots, _turns) AS h (place, slot_at, turn)
+        WHERE d.ctid = h.place
         RETURNING d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.attempt, d.sending_lease_until,
                   d.slot_at, d.render_meta, d.trace_id, d.traceparent, d.created_at, h.turn
     ), told AS (

@@ -34,6 +34,7 @@ DECLARE
     _unknown text;
     _all_sent boolean;
     _some_failed boolean;
+    _places tid[];
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
 BEGIN
@@ -58,6 +59,7 @@ BEGIN
     ELSIF _some_failed THEN
         PERFORM lock_gates(p_workspace_id, p_outcomes);
     END IF;
+    _places := hold_claims(p_workspace_id, p_outcomes);
     _now := clock_timestamp();
 
     RETURN QUERY
@@ -66,7 +68,7 @@ BEGIN
                row_number() OVER (PARTITION BY g.o -> 'delivery_id', g.o -> 'claim_token' ORDER BY g.place) AS told
         FROM jsonb_array_elements(p_outcomes) WITH ORDINALITY AS g (o, place)
     ), held AS MATERIALIZED (
-        SELECT o.place, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.max_attempts, d.policy, d.trace_id,
+        SELECT o.place, d.ctid AS row_place, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.max_attempts, d.policy, d.trace_id,
                c.on_ambiguous, c.error_streak, c.enabled AS channel_enabled, c.platform, c.rate_group,
                o.o ->> 'result' AS result,
                o.o ->> 'provider_message_id' AS provider_message_id,
@@ -81,17 +83,15 @@ BEGIN
                (o.o ->> 'retry_after_ms')::bigint AS retry_after_ms,
                coalesce((o.o ->> 'ambiguous')::boolean, false) AS ambiguous
         FROM outcomes o
-        JOIN deliveries d
-          ON d.workspace_id = p_workspace_id
-         AND d.delivery_id = o.delivery_id
-        JOIN channels c
-          ON c.workspace_id = d.workspace_id
-         AND c.channel_id = d.channel_id
+        JOIN deliveries d ON d.ctid = _places[o.place]
+        CROSS JOIN LATERAL (
+            SELECT c.on_ambiguous, c.error_streak, c.enabled, c.platform, c.rate_group
+            FROM channels c
+            WHERE c.workspace_id = p_workspace_id
+              AND c.channel_id = d.channel_id
+            OFFSET 0
+        ) AS c
         WHERE o.told = 1
-          AND d.status = 'sending'
-          AND d.claim_token = o.claim_token
-        ORDER BY d.delivery_id
-        FOR UPDATE OF d
     ), judged AS MATERIALIZED (
         SELECT h.*,
                CASE
@@ -134,8 +134,7 @@ BEGIN
             event_count = d.event_count + 1,
             updated_at = _now
         FROM timed t
-        WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = t.delivery_id
+        WHERE d.ctid = t.row_place
         RETURNING d.delivery_id
     ), told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, result, error,

@@ -17,15 +17,14 @@ DECLARE
     _now timestamptz := clock_timestamp();
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
+    _places tid[] := hold_claims(p_workspace_id, p_outcomes);
 BEGIN
     RETURN QUERY
     WITH outcomes AS MATERIALIZED (
         SELECT *
         FROM ROWS FROM (
-            jsonb_to_recordset(p_outcomes)
-                AS (delivery_id uuid, claim_token uuid, provider_message_id text, parts jsonb, meta jsonb)
-        ) WITH ORDINALITY AS o (delivery_id, claim_token, provider_message_id, parts, meta, place)
-        ORDER BY o.delivery_id, o.place
+            jsonb_to_recordset(p_outcomes) AS (delivery_id uuid, provider_message_id text, parts jsonb, meta jsonb)
+        ) WITH ORDINALITY AS o (delivery_id, provider_message_id, parts, meta, nth)
     ), moved AS (
         UPDATE deliveries d
         SET status = 'sent',
@@ -40,26 +39,23 @@ BEGIN
             event_count = d.event_count + 1,
             updated_at = _now
         FROM outcomes o
-        WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = o.delivery_id
-          AND d.claim_token = o.claim_token
-          AND d.status = 'sending'
-        RETURNING o.place, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id,
+        WHERE d.ctid = _places[o.nth]
+        RETURNING o.nth, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id,
                   o.provider_message_id, o.parts, o.meta
     ), told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
-        SELECT id_in(_ids, _first_id + m.place), p_workspace_id, m.delivery_id, m.message_id, m.channel_id, 'sent',
+        SELECT id_in(_ids, _first_id + m.nth), p_workspace_id, m.delivery_id, m.message_id, m.channel_id, 'sent',
                m.attempt, sent_meta(m.trace_id, m.delivery_id, m.provider_message_id, m.parts, m.meta)
         FROM moved m
     ), verdicts AS MATERIALIZED (
         -- Grouped, not joined: a planner that takes each side for one row would compare each with each.
-        SELECT v.place, v.delivery_id, bool_or(v.committed) AS committed
+        SELECT v.nth, v.delivery_id, bool_or(v.committed) AS committed
         FROM (
-            SELECT o.place, o.delivery_id, false AS committed FROM outcomes o
+            SELECT o.nth, o.delivery_id, false AS committed FROM outcomes o
             UNION ALL
-            SELECT m.place, m.delivery_id, true FROM moved m
+            SELECT m.nth, m.delivery_id, true FROM moved m
         ) AS v
-        GROUP BY v.place, v.delivery_id
+        GROUP BY v.nth, v.delivery_id
     ), told_of_stale AS (
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, result, error, meta)
         SELECT p_workspace_id, v.delivery_id, d.message_id, d.channel_id, 'stale_commit', coalesce(d.attempt, 0),
@@ -67,7 +63,7 @@ BEGIN
                jsonb_strip_nulls(jsonb_build_object('trace_id', d.trace_id, 'status', d.status,
                                                     'provider_message_id', o.provider_message_id))
         FROM verdicts v
-        JOIN outcomes o ON o.place = v.place
+        JOIN outcomes o ON o.nth = v.nth
         LEFT JOIN deliveries d
           ON d.workspace_id = p_workspace_id
          AND d.delivery_id = v.delivery_id
@@ -78,5 +74,5 @@ BEGIN
            CASE WHEN v.committed THEN 'sent'::delivery_status END,
            NULL::timestamptz
     FROM verdicts v
-    ORDER BY v.place;
+    ORDER BY v.nth;
 END $$;

@@ -183,10 +183,14 @@ async def _idle(tenant: Tenant) -> bool:
     return not await tenant.claim() and await tenant.next_due_at() == NEVER
 
 
+# By hand, but in order: an UPDATE of many rows locks them as it finds them, and two of those can always meet head-on.
 REQUEUE = """
-WITH moved AS (
+WITH held AS (
+    SELECT delivery_id FROM deliveries WHERE workspace_id = $1 AND status IN ('dead', 'failed_permanent')
+    ORDER BY delivery_id FOR NO KEY UPDATE
+), moved AS (
     UPDATE deliveries SET status = 'retry', next_retry_at = now(), updated_at = now()
-    WHERE workspace_id = $1 AND status IN ('dead', 'failed_permanent') RETURNING delivery_id, attempt
+    WHERE workspace_id = $1 AND delivery_id IN (SELECT delivery_id FROM held) RETURNING delivery_id, attempt
 )
 INSERT INTO events (workspace_id, delivery_id, action, attempt)
 SELECT $1, delivery_id, 'manual_requeue', attempt FROM moved"""
