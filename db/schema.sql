@@ -736,6 +736,7 @@ SET check_function_bodies = off;
 \ir functions/id_in.sql
 \ir functions/id_start.sql
 \ir functions/is_legal_transition.sql
+\ir functions/is_token_code.sql
 \ir functions/judge_requeue.sql
 \ir functions/lock_gates.sql
 \ir functions/make_channels_due.sql
@@ -777,6 +778,7 @@ SET check_function_bodies = off;
 \ir functions/skip.sql
 \ir functions/slot_gate.sql
 \ir functions/snapshot.sql
+\ir functions/token_storms.sql
 \ir functions/wake_channels.sql
 \ir functions/wake_sleepers.sql
 \ir functions/window_opens_at.sql

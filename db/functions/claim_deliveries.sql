@@ -36,6 +36,7 @@ RETURNS TABLE (
     sending_lease_until timestamptz,
     slot_at timestamptz,
     pace interval,
+    group_pace interval,
     platform text,
     target_id text,
     auth_ref text,
@@ -147,7 +148,7 @@ BEGIN
         ORDER BY t.turn
     )
     SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, t.sending_lease_until,
-           t.slot_at, greatest(rate_step(c.rate_rps), rate_step(g.rate_rps)),
+           t.slot_at, greatest(rate_step(c.rate_rps), rate_step(g.rate_rps)), rate_step(g.rate_rps),
            c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group, c.settings, t.render_meta,
            t.trace_id, t.traceparent, t.created_at, _next
     FROM took t

@@ -4,16 +4,20 @@
 --
 -- outcomes     [{"delivery_id", "claim_token", "result": "sent" | "failed" | "released", …}]
 --              sent      provider_message_id, parts, meta
---              failed    category, scope, code, message, retry_after_ms, ambiguous, payload_ref, snippet
+--              failed    category, scope, code, message, retry_after_ms, ambiguous, payload_ref, snippet, migrated_to
 --              released  given back unsent: due again at once, no error
 -- stale        the token is not the current one: the lease ran out and the claim passed on, or an earlier outcome
 --              of this batch has used it. Nothing is changed but a stale_commit event; the caller drops its result.
 -- Changes      sending -> sent | retry | failed_permanent | dead
--- Appends      sent | retry_scheduled | failed_permanent | dead_letter | held, channel_paused, channel_disabled
+-- Appends      sent | retry_scheduled | failed_permanent | dead_letter | held, channel_paused, channel_disabled,
+--              channel_migrated
 -- Penalties    PERMANENT channel: streak + 1, pause, disable at the streak; sent: streak back to 0 (written only
 --              when it was not 0), and before what failed in the same batch is counted. A wait asked for by the
 --              provider moves the gate of the group (scope platform) or of the channel (scope channel), for
---              PERMANENT platform also without one (60 s).
+--              PERMANENT platform also without one (60 s). A credential that three channels of a group were refused
+--              for within a minute cools the group instead, and the failed_permanent event says so.
+-- Moves        a chat that the platform has moved (code chat_migrated, migrated_to): the channel gets its new target,
+--              unless another channel has it, and the delivery is due at once, without a penalty.
 -- Locks        platform_limits, channels, deliveries: in that order, each by key, everywhere
 -- Raises       AP001 if an outcome is not one we know.
 CREATE OR REPLACE FUNCTION commit_deliveries(
@@ -81,6 +85,7 @@ BEGIN
                o.o ->> 'message' AS message,
                o.o ->> 'snippet' AS snippet,
                (o.o ->> 'retry_after_ms')::bigint AS retry_after_ms,
+               CASE WHEN o.o ->> 'code' = 'chat_migrated' THEN o.o ->> 'migrated_to' END AS migrated_to,
                coalesce((o.o ->> 'ambiguous')::boolean, false) AS ambiguous
         FROM outcomes o
         JOIN deliveries d ON d.ctid = _places[o.place]
@@ -114,11 +119,20 @@ BEGIN
         SELECT j.*,
                CASE
                    WHEN j.on_hold THEN 'infinity'
-                   WHEN j.result = 'released' THEN _now
+                   WHEN j.result = 'released' OR (j.new_status = 'retry' AND j.migrated_to IS NOT NULL) THEN _now
                    WHEN j.new_status = 'retry' THEN
                        _now + retry_delay(j.attempt, j.retry_after_ms, j.code, j.policy, coalesce(p_jitter, random()))
                END::timestamptz AS retry_at
         FROM judged j
+    ), storms AS MATERIALIZED (
+        SELECT s.platform, s.rate_group, s.code
+        FROM (
+            SELECT array_agg(t.channel_id) AS channels, array_agg(t.code) AS codes
+            FROM timed t
+            WHERE t.new_status = 'failed_permanent' AND t.scope = 'channel' AND is_token_code(t.code)
+        ) AS failing
+        CROSS JOIN LATERAL token_storms(p_workspace_id, failing.channels, failing.codes, _now) AS s
+        WHERE failing.channels IS NOT NULL
     ), moved AS (
         UPDATE deliveries d
         SET status = t.new_status,
@@ -154,19 +168,33 @@ BEGIN
                    'trace_id', t.trace_id, 'idempotency_key', t.delivery_id,
                    'provider_message_id', t.provider_message_id, 'parts', t.parts,
                    'next_retry_at', nullif(t.retry_at, 'infinity'),
+                   'group_cooled', CASE WHEN EXISTS (
+                       SELECT 1
+                       FROM storms s
+                       WHERE s.platform = t.platform AND s.rate_group = t.rate_group AND s.code = t.code
+                   ) THEN true END,
                    'released', CASE WHEN t.result = 'released' THEN true END) || coalesce(t.meta, '{}'))
         FROM timed t
         ORDER BY t.delivery_id
         RETURNING 1
     ), effects AS MATERIALIZED (
         SELECT t.channel_id, t.channel_enabled,
-               count(*) FILTER (WHERE t.new_status = 'failed_permanent' AND t.scope = 'channel')::int AS failures,
-               min(t.code) FILTER (WHERE t.new_status = 'failed_permanent' AND t.scope = 'channel') AS code,
+               count(*) FILTER (WHERE t.is_penalty)::int AS failures,
+               min(t.code) FILTER (WHERE t.is_penalty) AS code,
                bool_or(t.new_status = 'sent') AS arrived,
                max(t.retry_after_ms) FILTER (WHERE t.category = 'TRANSIENT' AND t.scope = 'channel') AS wait_ms
-        FROM timed t
+        FROM (
+            SELECT t.*,
+                   t.new_status = 'failed_permanent' AND t.scope = 'channel' AND NOT EXISTS (
+                       SELECT 1
+                       FROM storms s
+                       WHERE s.platform = t.platform AND s.rate_group = t.rate_group AND s.code = t.code
+                   ) AS is_penalty
+            FROM timed t
+        ) AS t
         GROUP BY t.channel_id, t.channel_enabled
-        HAVING bool_or(t.scope = 'channel')
+        HAVING bool_or(t.is_penalty)
+            OR bool_or(t.category = 'TRANSIENT' AND t.scope = 'channel')
             OR bool_or(t.new_status = 'sent' AND t.error_streak <> 0)
     ), channels_judged AS (
         UPDATE channels c
@@ -201,15 +229,43 @@ BEGIN
         SET next_allowed_at = greatest(g.next_allowed_at, s.until),
             updated_at = _now
         FROM (
-            SELECT platform, rate_group,
-                   _now + make_interval(secs => max(coalesce(retry_after_ms, 60000)) / 1000.0) AS until
-            FROM timed
-            WHERE scope = 'platform' AND (retry_after_ms IS NOT NULL OR category = 'PERMANENT')
-            GROUP BY platform, rate_group
+            SELECT w.platform, w.rate_group,
+                   _now + make_interval(secs => max(coalesce(w.wait_ms, 60000)) / 1000.0) AS until
+            FROM (
+                SELECT t.platform, t.rate_group, t.retry_after_ms AS wait_ms
+                FROM timed t
+                WHERE t.scope = 'platform' AND (t.retry_after_ms IS NOT NULL OR t.category = 'PERMANENT')
+                UNION ALL
+                SELECT s.platform, s.rate_group, NULL
+                FROM storms s
+            ) AS w
+            GROUP BY w.platform, w.rate_group
         ) AS s
         WHERE g.workspace_id = p_workspace_id
           AND g.platform = s.platform
           AND g.rate_group = s.rate_group
+    ), migrated AS (
+        UPDATE channels c
+        SET target_id = m.migrated_to,
+            updated_at = _now
+        FROM (SELECT t.channel_id, min(t.migrated_to) AS migrated_to FROM timed t
+              WHERE t.migrated_to IS NOT NULL GROUP BY t.channel_id) AS m
+        WHERE c.workspace_id = p_workspace_id
+          AND c.channel_id = m.channel_id
+          AND c.target_id <> m.migrated_to
+          AND NOT EXISTS (
+              SELECT 1
+              FROM channels other
+              WHERE other.workspace_id = p_workspace_id
+                AND other.platform = c.platform
+                AND other.target_id = m.migrated_to
+          )
+        RETURNING c.channel_id, c.target_id
+    ), told_of_migrated AS (
+        INSERT INTO events (workspace_id, channel_id, action, meta)
+        SELECT p_workspace_id, m.channel_id, 'channel_migrated', jsonb_build_object('target_id', m.target_id)
+        FROM migrated m
+        WHERE EXISTS (SELECT 1 FROM told)
     ), verdicts AS MATERIALIZED (
         -- Grouped, not joined: a planner that takes each side for one row would compare each with each.
         SELECT v.place, v.delivery_id, max(v.new_status) AS new_status, max(v.retry_at) AS retry_at

@@ -15,11 +15,13 @@ DECLARE
 BEGIN
     -- The channels are looked up afterwards, by key: joined here, a planner that takes them for one row would pair
     -- every channel of the workspace with every outcome.
-    SELECT coalesce(array_agg(DISTINCT d.channel_id) FILTER (WHERE o.result = 'failed' AND o.scope = 'platform'), '{}'),
-           coalesce(array_agg(DISTINCT d.channel_id) FILTER (WHERE o.result = 'failed' AND o.scope = 'channel'), '{}'),
+    SELECT coalesce(array_agg(DISTINCT d.channel_id) FILTER (
+               WHERE o.result = 'failed' AND (o.scope = 'platform' OR is_token_code(o.code))), '{}'),
+           coalesce(array_agg(DISTINCT d.channel_id) FILTER (
+               WHERE o.result = 'failed' AND (o.scope = 'channel' OR o.code = 'chat_migrated')), '{}'),
            coalesce(array_agg(DISTINCT d.channel_id) FILTER (WHERE o.result = 'sent'), '{}')
     INTO _cooling, _failing, _arrived
-    FROM jsonb_to_recordset(p_outcomes) AS o (delivery_id uuid, result text, scope text)
+    FROM jsonb_to_recordset(p_outcomes) AS o (delivery_id uuid, result text, scope text, code text)
     JOIN deliveries d
       ON d.workspace_id = p_workspace_id
      AND d.delivery_id = o.delivery_id;

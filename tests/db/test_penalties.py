@@ -205,3 +205,82 @@ async def test_several_channels_in_one_batch_are_judged_apart(tenant):
 
     assert (await tenant.state(bad))["error_streak"] == 1
     assert (await tenant.state(good))["paused_until"] is None
+
+
+async def test_a_credential_that_three_channels_are_refused_for_cools_the_group_instead(tenant):
+    """An account-wide ban must not disable all channels: the first two are punished, then it is the token."""
+    channels = await tenant.channels(4)
+    for channel in channels:
+        await tenant.backlog(channel, 1)
+    claims = await tenant.claim()
+    before = await group_gate(tenant)
+
+    for claim in claims:
+        await tenant.commit(permanent(claim, "channel", code="unauthorized"), streak=1)
+
+    states = [await tenant.state(claim["channel_id"]) for claim in claims]
+    assert [state["enabled"] for state in states] == [False, False, True, True]
+    assert [state["error_streak"] for state in states] == [1, 1, 0, 0]
+    assert await group_gate(tenant) > (before or datetime.now(UTC)) + timedelta(seconds=50)
+    cooled = await tenant.db.fetch(
+        "SELECT meta -> 'group_cooled' AS cooled FROM events WHERE action = 'failed_permanent' ORDER BY seq"
+    )
+    assert [row["cooled"] for row in cooled] == [None, None, "true", "true"]
+
+
+async def test_three_channels_that_fail_in_one_batch_are_a_storm_at_once(tenant):
+    channels = await tenant.channels(3)
+    for channel in channels:
+        await tenant.backlog(channel, 1)
+    claims = await tenant.claim()
+
+    await tenant.commit(*(permanent(claim, "channel", code="unauthorized") for claim in claims))
+
+    assert [(await tenant.state(channel))["paused_until"] for channel in channels] == [None] * 3
+    assert await group_gate(tenant) > datetime.now(UTC) + timedelta(seconds=50)
+
+
+@pytest.mark.parametrize("difference", ["another code", "an older failure", "another group"])
+async def test_what_is_not_the_same_credential_now_is_no_storm(tenant, difference):
+    channels = await tenant.channels(3)
+    if difference == "another group":
+        await tenant.set_channel(channels[0], "rate_group = 'other'")
+    for channel in channels:
+        await tenant.backlog(channel, 1)
+    claims = {claim["channel_id"]: claim for claim in await tenant.claim()}
+    first = "chat_not_found" if difference == "another code" else "unauthorized"
+    await tenant.commit(permanent(claims[channels[0]], "channel", code=first))
+    if difference == "an older failure":
+        await tenant.db.execute("ALTER TABLE events DISABLE TRIGGER events_are_append_only")
+        await tenant.db.execute("UPDATE events SET ts = ts - interval '61 seconds' WHERE action = 'failed_permanent'")
+
+    for channel in channels[1:]:
+        await tenant.commit(permanent(claims[channel], "channel", code="unauthorized"))
+
+    assert [(await tenant.state(channel))["error_streak"] for channel in channels] == [1, 1, 1]
+
+
+async def test_a_chat_that_has_moved_is_followed_at_once_and_costs_nothing(tenant):
+    claims = await claims_of(tenant, 2, max_parallel=2)
+    moved = {"code": "chat_migrated", "migrated_to": "-100200"}
+
+    for claim in claims:
+        await tenant.commit(transient(claim, "delivery", **moved))
+
+    state = await tenant.state(claims[0]["channel_id"])
+    assert (state["target_id"], state["error_streak"], state["paused_until"]) == ("-100200", 0, None)
+    assert len(await tenant.events("channel_migrated")) == 1
+    again = await tenant.claim()
+    assert {claim["target_id"] for claim in again} == {"-100200"}
+    assert {claim["attempt"] for claim in again} == {2}
+
+
+async def test_a_chat_that_has_moved_to_where_another_channel_is_stays_as_it_was(tenant):
+    [claim] = await claims_of(tenant, 1)
+    await tenant.set_channel(await tenant.channel(), "target_id = '-100200'")
+
+    verdicts = await tenant.commit(transient(claim, "delivery", code="chat_migrated", migrated_to="-100200"))
+
+    assert [verdict["verdict"] for verdict in verdicts] == ["committed"]
+    assert (await tenant.state(claim["channel_id"]))["target_id"] != "-100200"
+    assert await tenant.events("channel_migrated") == []

@@ -23,6 +23,8 @@ def claim(**fields: Any) -> Claim:
         "claim_token": ClaimToken(uuid4()),
         "slot_in": timedelta(),
         "pace": timedelta(),
+        "group_pace": timedelta(),
+        "rate_group": "bot",
         "platform": "telegram",
         "target_id": "-1001",
         "auth_ref": "bot",

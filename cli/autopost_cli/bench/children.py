@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 
@@ -33,6 +34,9 @@ class Child:
     def tell(self, word: str) -> None:
         assert self._process.stdin  # noqa: S101 -- for the type checker
         self._process.stdin.write(f"{word}\n".encode())
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
 
     async def end(self) -> None:
         assert self._process.stdin  # noqa: S101 -- for the type checker

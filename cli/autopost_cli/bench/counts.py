@@ -23,6 +23,8 @@ class Counts(Struct, frozen=True, kw_only=True):
     snapshot_drained: int = 200_000
     slot_repetitions: int = 3
     slot_period: timedelta = timedelta(seconds=60)
+    slot_stop: timedelta = timedelta(seconds=10)
+    """How long the dispatchers stand still afterwards."""
     called: int = 20_000
     """Deliveries with a real HTTP call, and calls without a queue."""
     replicas_drained: int = 60_000
@@ -45,6 +47,7 @@ QUICK = Counts(
     snapshot_drained=20_000,
     slot_repetitions=1,
     slot_period=timedelta(seconds=10),
+    slot_stop=timedelta(seconds=3),
     called=4_000,
     replicas_drained=10_000,
     latencies=100,

@@ -1,59 +1,168 @@
-"""Slots: 40 channels under a group's 27 a second, two replicas, and a provider that would refuse the 31st."""
+"""Slots: several tenants at nine tenths of what their provider allows, two replicas, and a stop in between.
+
+Each tenant has a token group of its own that may send 27 a second where the provider refuses the 31st, and channels at
+a rate of their own. All run at once: what binds is different for each.
+"""
 
 import asyncio
+import signal
+from collections.abc import Sequence
+
+from autopost_contracts.ids import WorkspaceId
+from autopost_runtime.identity import new_id
+from msgspec import Struct
 
 from autopost_cli.bench.arena import Arena, BenchError, connected
-from autopost_cli.bench.drain import fill
 from autopost_cli.bench.figures import Figures
 from autopost_cli.bench.ledger import by_key, over_limit, too_close, use
-from autopost_cli.bench.receiver import Receiver, receiving
+from autopost_cli.bench.receiver import Arrival, Receiver, receiving
 from autopost_cli.bench.replicas import replicas
-from autopost_cli.bench.tenants import Rates, Tenant, statement
+from autopost_cli.bench.tenants import Rates, Tenant, Writer, enqueue, make_tenant, owned, statement
 
-RATES = Rates(group=27, channel=0.9, max_parallel=1)
-"""Nine tenths of what the provider allows."""
+GROUP = 27.0
 GROUP_LIMIT = 30
-CHANNEL_LIMIT = 1
 MARGIN = 5.0
+IDLE = 5.0
+"""Seconds between two bursts of the idle tenant."""
+BURST = 3
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """``limit`` calls in ``window`` seconds are what the provider allows in one chat."""
+
+    name: str
+    channels: int
+    rate: float
+    limit: int
+    window: float
+    calls: int = 1
+    idles: bool = False
+
+    @property
+    def rates(self) -> Rates:
+        return Rates(group=GROUP, channel=self.rate, max_parallel=max(1, round(self.rate)))
+
+    @property
+    def is_bound_by_group(self) -> bool:
+        return self.channels * self.rate > GROUP
+
+
+CASES = (
+    Case(name="one_a_second", channels=40, rate=0.9, limit=1, window=1.0),
+    Case(name="one_in_three_seconds", channels=40, rate=0.3, limit=1, window=3.0),
+    Case(name="twenty_a_second", channels=2, rate=18, limit=20, window=1.0),
+    Case(name="three_calls", channels=40, rate=0.9, limit=1, window=1.0, calls=3),
+    Case(name="idle", channels=1, rate=0.9, limit=1, window=1.0, idles=True),
+)
+
+
+class Stage(Struct, frozen=True):
+    """A case with its tenant; its chats are told apart by their numbers."""
+
+    case: Case
+    tenant: Tenant
+    chats: frozenset[str]
 
 
 async def measure(arena: Arena, figures: Figures) -> None:
     """All repetitions in one call: they have a number of their own."""
     for repetition in range(arena.counts.slot_repetitions):
-        seconds = arena.counts.slot_period.total_seconds()
-        arena.say(f"slots for {seconds:g} s, {repetition + 1} of {arena.counts.slot_repetitions}")
-        async with arena.tenant(arena.counts.channels[0], RATES) as tenant, receiving() as receiver:
-            await fill(tenant, round(RATES.group * (seconds + MARGIN)))
-            await _send(tenant, receiver, seconds)
-            await _judge(tenant, receiver, figures)
+        seconds, stop = arena.counts.slot_period.total_seconds(), arena.counts.slot_stop.total_seconds()
+        arena.say(f"slots for {seconds:g} s and across a stop, {repetition + 1} of {arena.counts.slot_repetitions}")
+        async with arena.database("migrated") as url, receiving() as receiver:
+            stages = [await _set(url, case, number) for number, case in enumerate(CASES)]
+            for stage in stages:
+                if not stage.case.idles:
+                    await _fill(stage, seconds + 2 * stop + MARGIN)
+            steady = await _send(stages, receiver, seconds, stop)
+            await _judge(stages, receiver.arrivals, steady, figures)
 
 
-async def _send(tenant: Tenant, receiver: Receiver, seconds: float) -> None:
-    async with replicas(2, tenant, receiver.url) as pair:
+async def _set(url: str, case: Case, number: int) -> Stage:
+    async with connected(url) as connection:
+        tenant = await make_tenant(connection, WorkspaceId(new_id()), case.channels, case.rates, first=number * 1000)
+        chats = await connection.fetch("SELECT target_id FROM channels WHERE workspace_id = $1", tenant.workspace_id)
+    return Stage(case, tenant.at(url), frozenset(row["target_id"] for row in chats))
+
+
+async def _fill(stage: Stage, seconds: float) -> None:
+    """More than can be sent in that time."""
+    case = stage.case
+    deliveries = min(GROUP, case.channels * case.rate) * seconds / case.calls
+    await _post(stage, 1 + round(deliveries / case.channels))
+
+
+async def _post(stage: Stage, posts: int) -> None:
+    async with owned(stage.tenant) as database:
+        for post in (await Writer.of(database, stage.tenant)).write(posts, stage.case.calls):
+            await enqueue(database, stage.tenant, post)
+
+
+async def _send(stages: Sequence[Stage], receiver: Receiver, seconds: float, stop: float) -> float:
+    """Until when it ran undisturbed; then both replicas stand still for a while, and go on."""
+    idle = next(stage for stage in stages if stage.case.idles)
+    async with replicas(2, idle.tenant, receiver.url) as pair:
         receiver.arrivals.clear()
         first = receiver.next_arrival()
         for one in pair:
             one.tell("go")
-        await first
+        started = await first
+        bursts = asyncio.create_task(_burst_again_and_again(idle))
         await asyncio.sleep(seconds)
-        last = receiver.arrivals[-1].at
-    receiver.arrivals[:] = [arrival for arrival in receiver.arrivals if arrival.at <= last]
+        for one in pair:
+            one.signal(signal.SIGSTOP)
+        await asyncio.sleep(stop)
+        for one in pair:
+            one.signal(signal.SIGCONT)
+        await asyncio.sleep(stop)
+        bursts.cancel()
+        await asyncio.wait([bursts])
+    return started + seconds
 
 
-async def _judge(tenant: Tenant, receiver: Receiver, figures: Figures) -> None:
-    arrivals = [arrival.at for arrival in receiver.arrivals]
-    chats = by_key((arrival.chat, arrival.at) for arrival in receiver.arrivals)
-    over = over_limit(arrivals, GROUP_LIMIT) + sum(over_limit(chat, CHANNEL_LIMIT) for chat in chats.values())
-    figures.record("slots.use", use(arrivals, RATES.group), "of the rate")
+async def _burst_again_and_again(idle: Stage) -> None:
+    while True:
+        await _post(idle, BURST)
+        await asyncio.sleep(BURST / idle.case.rate + IDLE)
+
+
+async def _judge(stages: Sequence[Stage], arrivals: Sequence[Arrival], steady: float, figures: Figures) -> None:
+    used, over, close = [], 0, 0
+    for stage in stages:
+        calls = [arrival for arrival in arrivals if arrival.chat in stage.chats]
+        chats = by_key((arrival.chat, arrival.at) for arrival in calls)
+        case = stage.case
+        in_group = over_limit([arrival.at for arrival in calls], GROUP_LIMIT)
+        in_chats = sum(over_limit(chat, case.limit, case.window) for chat in chats.values())
+        figures.record(f"slots.over.{case.name}", in_group + in_chats, "windows")
+        over += in_group + in_chats
+        ahead = await _ledger_violations(stage)
+        figures.record(f"slots.ahead.{case.name}", ahead, "slots")
+        close += ahead
+        if not case.idles:
+            used.append(_use(case, [arrival for arrival in calls if arrival.at <= steady]))
+            figures.record(f"slots.use.{case.name}", used[-1], "of the rate")
+    figures.record("slots.use", min(used), "of the rate")
     figures.record("slots.receiver_violations", over, "windows")
-    figures.record("slots.ledger_violations", await ledger_violations(tenant), "slots")
+    figures.record("slots.ledger_violations", close, "slots")
 
 
-async def ledger_violations(tenant: Tenant) -> int:
-    async with connected(tenant.url) as connection:
-        rows = await connection.fetch(statement("slots"), tenant.workspace_id)
+def _use(case: Case, calls: Sequence[Arrival]) -> float:
+    """Of what binds: the group, or each channel. The later parts of the first plans come later than their slots."""
+    if case.is_bound_by_group:
+        begun = min(call.at for call in calls) + case.calls / case.rate * (case.calls > 1)
+        return use([call.at for call in calls if call.at >= begun], GROUP)
+    chats = by_key((call.chat, call.at) for call in calls)
+    return sum(use(chat, case.rate) for chat in chats.values()) / len(chats)
+
+
+async def _ledger_violations(stage: Stage) -> int:
+    """A slot of several calls stands for as many: the next one may not come before they all have had their time."""
+    async with connected(stage.tenant.url) as connection:
+        rows = await connection.fetch(statement("slots"), stage.tenant.workspace_id)
     if not rows:
-        raise BenchError("the ledger is empty")
+        raise BenchError(f"the ledger of {stage.case.name} is empty")
+    calls = stage.case.calls
     given = [(str(row["channel_id"]), row["slot_at"].timestamp()) for row in rows]
-    in_channels = sum(too_close(slots, 1 / RATES.channel) for slots in by_key(given).values())
-    return too_close([slot for _, slot in given], 1 / RATES.group) + in_channels
+    in_channels = sum(too_close(slots, calls / stage.case.rate) for slots in by_key(given).values())
+    return too_close([slot for _, slot in given], calls / GROUP) + in_channels

@@ -55,11 +55,17 @@ def statement(name: str) -> str:
 
 
 async def make_tenant(
-    connection: "asyncpg.Connection[asyncpg.Record]", workspace: WorkspaceId, channels: int, rates: Rates
+    connection: "asyncpg.Connection[asyncpg.Record]",
+    workspace: WorkspaceId,
+    channels: int,
+    rates: Rates,
+    *,
+    first: int = 0,
 ) -> Tenant:
+    """``first``: the number after which its chats are numbered."""
     endpoint = EndpointId(uuid4())
     await connection.execute(
-        statement("tenant"), workspace, endpoint, channels, rates.group, rates.channel, rates.max_parallel
+        statement("tenant"), workspace, endpoint, channels, rates.group, rates.channel, rates.max_parallel, first
     )
     return Tenant(url="", workspace_id=workspace, endpoint_id=endpoint, channels=channels)
 
@@ -88,11 +94,13 @@ class Writer:
         answer = await enqueue(database, tenant, cls(())._write(0))
         return cls(msgspec.convert(answer["missing_profiles"], list[Profile]))
 
-    def write(self, count: int) -> list[Post]:
-        return [self._write(number) for number in range(count)]
+    def write(self, count: int, calls: int = 1) -> list[Post]:
+        """``calls``: how many provider calls each of them takes."""
+        return [self._write(number, calls) for number in range(count)]
 
-    def _write(self, number: int) -> Post:
+    def _write(self, number: int, calls: int = 1) -> Post:
         normalized = normalize(PostRequest(text=text(number)))
+        renderings = [_repeated(rendering, calls) for rendering in compile_for(normalized, self._profiles)]
         return {
             "content_hash": normalized.content_hash,
             "hash_version": HASH_VERSION,
@@ -102,8 +110,14 @@ class Writer:
             "routing": {"channels": (), "channel_tags": ()},
             "source": {"kind": "push"},
             "run_id": RunId(new_id()),
-            "renderings": compile_for(normalized, self._profiles),
+            "renderings": renderings,
         }
+
+
+def _repeated(rendering: dict[str, Any], calls: int) -> dict[str, Any]:
+    """The same text in so many parts."""
+    plan = rendering["plan"]
+    return rendering if calls == 1 else rendering | {"plan": plan | {"parts": plan["parts"] * calls}, "calls": calls}
 
 
 async def enqueue(database: Database, tenant: Tenant, post: Post) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="result", tag="failed"
     message: str = ""
     retry_after_ms: int | None = None
     ambiguous: bool = False
+    migrated_to: str | None = None
+    """Where the chat is now, when the platform has moved it."""
     raw: dict[str, Any] = {}
 
     @classmethod

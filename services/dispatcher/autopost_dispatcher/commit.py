@@ -125,6 +125,7 @@ def _outcome(ended: Ended) -> dict[str, Any]:
                 "snippet": outcome.raw.get("snippet", "")[:SNIPPET] or None,
                 "retry_after_ms": outcome.retry_after_ms,
                 "ambiguous": outcome.ambiguous,
+                "migrated_to": outcome.migrated_to,
                 "payload_ref": ended.payload_ref,
             }
         case Released():

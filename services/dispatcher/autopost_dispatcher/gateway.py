@@ -26,6 +26,9 @@ class Claim(Struct, frozen=True, kw_only=True):
     """From the moment the claim was answered; negative when the slot has begun."""
     pace: timedelta
     """The least distance between two parts of the plan."""
+    group_pace: timedelta
+    """The least distance between two calls with this token."""
+    rate_group: str
     platform: str
     target_id: str
     auth_ref: str
@@ -135,6 +138,8 @@ def _claim(workspace: WorkspaceId, row: Any) -> Claim:
         claim_token=ClaimToken(row["claim_token"]),
         slot_in=row["slot_at"] - row["now"],
         pace=row["pace"],
+        group_pace=row["group_pace"],
+        rate_group=row["rate_group"],
         platform=row["platform"],
         target_id=row["target_id"],
         auth_ref=row["auth_ref"],

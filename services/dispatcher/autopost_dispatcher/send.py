@@ -21,6 +21,7 @@ from opentelemetry.trace import Link, Span, StatusCode
 
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Claim
+from autopost_dispatcher.pace import Pace
 
 LONG_AGO = timedelta(hours=1)
 """A retry this long after the post is a trace of its own, linked to the first."""
@@ -61,6 +62,7 @@ class Sender:
         self._progress = progress
         self._call_time = provider_timeout.total_seconds() + 1
         self._stopping = stopping
+        self._pace = Pace()
 
     async def deliver(self, job: Job) -> Outcome | Released | None:
         """``None`` when the claim turned out to be somebody else's by now: there is nothing to commit."""
@@ -90,9 +92,11 @@ class Sender:
         claim = job.claim
         ids = list(claim.acknowledged)
         last = len(plan.parts) - 1
+        slot, pace = job.slot_at, claim.pace.total_seconds()
         for index in range(claim.progress, len(plan.parts)):
-            if await self._held_up(job, index - claim.progress):
+            if await self._held_up(job, slot):
                 return Released()
+            slot = max(slot, time.monotonic()) + pace
             answer = await self._call(adapter, plan.parts[index], target, claim)
             if isinstance(answer, Failed):
                 return answer
@@ -101,17 +105,23 @@ class Sender:
                 return None
         return Sent(provider_message_id=ids[0][0], parts=tuple(one for part in ids for one in part))
 
-    async def _held_up(self, job: Job, turn: int) -> bool:
+    async def _held_up(self, job: Job, slot: float) -> bool:
         """Waits for the part's slot; true when it must not be sent any more."""
-        now = time.monotonic()
-        wait = job.slot_at + turn * job.claim.pace.total_seconds() - now
-        if wait > 0:
+        await self._pause(slot - time.monotonic())
+        wait = self._pace.wait(job, slot)
+        if wait is None:
+            return True
+        await self._pause(wait)
+        return self._stopping.is_set() or time.monotonic() + self._call_time > job.lease_until
+
+    async def _pause(self, seconds: float) -> None:
+        """Not beyond the order to stop."""
+        if seconds > 0:
             try:
-                async with asyncio.timeout(wait):
+                async with asyncio.timeout(seconds):
                     await self._stopping.wait()
             except TimeoutError:
-                now = time.monotonic()
-        return self._stopping.is_set() or now + self._call_time > job.lease_until
+                return
 
     async def _call(self, adapter: Adapter, part: Part, target: Target, claim: Claim) -> Accepted | Failed:
         started = time.monotonic()

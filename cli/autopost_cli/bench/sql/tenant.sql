@@ -1,4 +1,4 @@
--- A workspace with $3 channels in one token group, and the endpoint through which posts come in.
+-- A workspace with $3 channels in one token group, numbered after $7, and the endpoint through which posts come in.
 WITH workspace AS (
     INSERT INTO workspaces (workspace_id, name)
     VALUES ($1, 'bench')
@@ -13,5 +13,5 @@ WITH workspace AS (
     VALUES ($1, 'telegram', 'bench', $4::float8)
 )
 INSERT INTO channels (workspace_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel)
-SELECT $1, 'telegram', (-1001000000000 - n)::text, 'bench', 'bench', $5::float8, $6
+SELECT $1, 'telegram', (-1001000000000 - $7::int - n)::text, 'bench', 'bench', $5::float8, $6
 FROM generate_series(1, $3::int) AS n

@@ -65,14 +65,15 @@ def read(answer: HttpAnswer) -> Message | Failed:
         return told.result
     if told.ok:
         return unreadable(answer.status, answer.body)
-    wait = told.parameters.retry_after
-    return classify(
+    wait, moved = told.parameters.retry_after, told.parameters.migrate_to_chat_id
+    failed = classify(
         RULES,
         told.error_code or answer.status,
         told.description,
         retry_after_ms=None if wait is None else wait * 1000,
         snippet=told.description,
     )
+    return failed if moved is None else msgspec.structs.replace(failed, migrated_to=str(moved))
 
 
 def _without_json(answer: HttpAnswer) -> Failed:
