@@ -318,7 +318,6 @@ CREATE TABLE delivery_queue (
     channel_id uuid NOT NULL,
     asleep boolean NOT NULL,
     sort_at timestamptz NOT NULL,
-    calls smallint NOT NULL DEFAULT 1,
     claim_token uuid,
     lease_until timestamptz,
     PRIMARY KEY (workspace_id, delivery_id)
@@ -778,6 +777,7 @@ SET check_function_bodies = off;
 \ir functions/skip.sql
 \ir functions/slot_gate.sql
 \ir functions/snapshot.sql
+\ir functions/take_slot.sql
 \ir functions/token_storms.sql
 \ir functions/wake_channels.sql
 \ir functions/wake_sleepers.sql

@@ -1,7 +1,8 @@
 -- choose_deliveries(workspace_id, channel_ids, limit, tolerance, now) -> what may go out now, with its slots
 --
 -- Chooses jointly under the rates of the channels and of their token groups, then advances both gates by what was
--- chosen: by (k-th of its channel, longest unserved channel first). One slot is one provider call.
+-- chosen: by (k-th of its channel, longest unserved channel first). One slot is one provider call: the
+-- first of each delivery; for the calls after it the sender takes a slot when it comes to them (take_slot).
 --
 -- taken, slots             the deliveries in the order of their turns, and the slot of each
 -- channels, counts         every channel given, and how many were taken of it
@@ -57,13 +58,12 @@ BEGIN
         ) AS f
     ), waiting AS MATERIALIZED (
         SELECT o.channel_id, o.platform, o.rate_group, o.next_due_at, o.base, o.step, o.room, o.places,
-               q.delivery_id, q.calls, q.nth, q.calls_before
+               q.delivery_id, q.nth
         FROM open_channels o
         CROSS JOIN LATERAL (
-            SELECT w.delivery_id, w.calls, row_number() OVER by_age AS nth,
-                   sum(w.calls) OVER by_age - w.calls AS calls_before
+            SELECT w.delivery_id, row_number() OVER (ORDER BY w.sort_at, w.delivery_id) AS nth
             FROM (
-                SELECT q.delivery_id, q.calls, q.sort_at
+                SELECT q.delivery_id, q.sort_at
                 FROM delivery_queue q
                 WHERE q.workspace_id = p_workspace_id
                   AND q.channel_id = o.channel_id
@@ -72,36 +72,34 @@ BEGIN
                 ORDER BY q.sort_at, q.delivery_id
                 LIMIT o.places + 1 -- one more than may be taken tells whether anything is left
             ) AS w
-            WINDOW by_age AS (ORDER BY w.sort_at, w.delivery_id ROWS UNBOUNDED PRECEDING)
         ) AS q
         WHERE o.places > 0
     ), chosen AS MATERIALIZED (
-        SELECT w.channel_id, w.platform, w.rate_group, w.delivery_id, w.calls, w.step, w.nth, w.next_due_at,
-               w.base + w.calls_before * w.step AS own_slot,
+        SELECT w.channel_id, w.platform, w.rate_group, w.delivery_id, w.step, w.nth, w.next_due_at,
+               w.base + (w.nth - 1) * w.step AS own_slot,
                gate.base AS group_base, gate.step AS group_step, gate.room AS group_room,
-               sum(w.calls) OVER turns - w.calls AS group_calls_before
+               row_number() OVER turns AS group_nth
         FROM waiting w
         JOIN platform_limits g
           ON g.workspace_id = p_workspace_id
          AND g.platform = w.platform
          AND g.rate_group = w.rate_group
         CROSS JOIN LATERAL slot_gate(g.next_allowed_at, g.rate_rps, p_now, p_tolerance) AS gate
-        WHERE w.calls_before < w.room
-          AND w.nth <= w.places
+        WHERE w.nth <= least(w.room, w.places)
         WINDOW turns AS (PARTITION BY w.platform COLLATE "C", w.rate_group COLLATE "C"
-                         ORDER BY w.nth, w.next_due_at, w.channel_id ROWS UNBOUNDED PRECEDING)
+                         ORDER BY w.nth, w.next_due_at, w.channel_id)
     ), slotted AS MATERIALIZED (
-        SELECT c.channel_id, c.platform, c.rate_group, c.delivery_id, c.calls, c.step, c.group_base, c.group_step,
-               greatest(c.own_slot, c.group_base + c.group_calls_before * c.group_step) AS slot_at
+        SELECT c.channel_id, c.platform, c.rate_group, c.delivery_id, c.step, c.group_base, c.group_step,
+               greatest(c.own_slot, c.group_base + (c.group_nth - 1) * c.group_step) AS slot_at
         FROM chosen c
-        WHERE c.group_calls_before < c.group_room
+        WHERE c.group_nth <= c.group_room
         ORDER BY c.nth, c.next_due_at, c.channel_id -- the turns
         LIMIT p_limit
     ), channel_gates AS (
         UPDATE channels c
         SET next_allowed_at = s.gate
         FROM (
-            SELECT channel_id, max(slot_at + calls * step) AS gate
+            SELECT channel_id, max(slot_at + step) AS gate
             FROM slotted
             WHERE step > interval '0'
             GROUP BY channel_id
@@ -113,7 +111,7 @@ BEGIN
         SET next_allowed_at = s.gate,
             updated_at = p_now
         FROM (
-            SELECT platform, rate_group, group_base + sum(calls) * group_step AS gate
+            SELECT platform, rate_group, group_base + count(*) * group_step AS gate
             FROM slotted
             WHERE group_step > interval '0'
             GROUP BY platform, rate_group, group_base, group_step

@@ -69,19 +69,15 @@ BEGIN
         RAISE EXCEPTION 'a delivery has no channel' USING ERRCODE = 'foreign_key_violation';
     END IF;
 
-    INSERT INTO delivery_queue (workspace_id, delivery_id, channel_id, asleep, sort_at, calls)
+    INSERT INTO delivery_queue (workspace_id, delivery_id, channel_id, asleep, sort_at)
     SELECT n.workspace_id, n.delivery_id, n.channel_id, n.due > _now,
-           CASE WHEN n.due > _now THEN n.due ELSE n.created_at END,
-           coalesce(r.calls, 1)
+           CASE WHEN n.due > _now THEN n.due ELSE n.created_at END
     FROM (
-        SELECT b.workspace_id, b.delivery_id, b.channel_id, b.rendering_id, b.created_at,
+        SELECT b.workspace_id, b.delivery_id, b.channel_id, b.created_at,
                due_of(b.status, b.not_before, b.scheduled_for, b.next_retry_at) AS due
         FROM new_rows b
         WHERE b.status = 'queued'
-    ) AS n
-    LEFT JOIN renderings r
-      ON r.workspace_id = n.workspace_id
-     AND r.rendering_id = n.rendering_id;
+    ) AS n;
 
     IF _some_given_up THEN
         INSERT INTO given_up (workspace_id, delivery_id, channel_id, status, given_up_at)

@@ -117,26 +117,19 @@ BEGIN
             FOR KEY SHARE
         ) AS d;
 
-        INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at, calls)
+        INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at)
         SELECT n.workspace_id, n.delivery_id, n.channel_id, n.due > _now,
-               CASE WHEN n.due > _now THEN n.due ELSE n.created_at END,
-               -- The calls that are left: what was acknowledged is not sent again.
-               greatest(coalesce(r.calls, 1)
-                        - coalesce(jsonb_array_length(n.render_meta #> '{series_progress,sent_items}'), 0), 1)
+               CASE WHEN n.due > _now THEN n.due ELSE n.created_at END
         FROM (
-            SELECT m.workspace_id, m.delivery_id, m.channel_id, m.rendering_id, m.created_at, m.render_meta,
+            SELECT m.workspace_id, m.delivery_id, m.channel_id, m.created_at,
                    due_of(m.status, m.not_before, m.scheduled_for, m.next_retry_at) AS due
             FROM new_rows m
             WHERE m.status IN ('queued', 'retry')
         ) AS n
-        LEFT JOIN renderings r
-          ON r.workspace_id = n.workspace_id
-         AND r.rendering_id = n.rendering_id
         ORDER BY n.delivery_id
         ON CONFLICT (workspace_id, delivery_id) DO UPDATE
         SET asleep = excluded.asleep,
             sort_at = excluded.sort_at,
-            calls = excluded.calls,
             claim_token = NULL,
             lease_until = NULL;
     END IF;

@@ -43,7 +43,8 @@ GRANT EXECUTE ON FUNCTION
     read_outcomes(uuid, uuid[], uuid[]),
     read_renderings(uuid, uuid[]),
     record_progress(uuid, uuid, uuid, int, text[]),
-    renew_leases(uuid, uuid[], uuid[], interval)
+    renew_leases(uuid, uuid[], uuid[], interval),
+    take_slot(uuid, uuid, uuid, interval, timestamptz)
     TO autopost_dispatcher;
 
 GRANT EXECUTE ON FUNCTION

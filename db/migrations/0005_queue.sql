@@ -57,7 +57,6 @@ CREATE TABLE delivery_queue (
     channel_id uuid NOT NULL,
     asleep boolean NOT NULL,
     sort_at timestamptz NOT NULL,
-    calls smallint NOT NULL DEFAULT 1,
     claim_token uuid,
     lease_until timestamptz,
     PRIMARY KEY (workspace_id, delivery_id)

@@ -11,11 +11,8 @@ WITH clock AS (
 ), live AS (
     SELECT d.workspace_id, d.delivery_id, d.channel_id, d.status, d.claim_token, d.created_at,
            d.sending_lease_until, d.status IN ('queued', 'retry') AS waiting,
-           greatest(coalesce(r.calls, 1)
-                    - coalesce(jsonb_array_length(d.render_meta #> '{series_progress,sent_items}'), 0), 1) AS calls,
            greatest(d.not_before, d.scheduled_for, CASE WHEN d.status = 'retry' THEN d.next_retry_at END) AS due
     FROM deliveries d
-    LEFT JOIN renderings r ON r.workspace_id = d.workspace_id AND r.rendering_id = d.rendering_id
     WHERE d.workspace_id = $1 AND d.status IN ('queued', 'retry', 'claimed', 'sending')
 ), flight AS (
     SELECT c.channel_id, c.max_parallel,
@@ -46,7 +43,6 @@ SELECT format('queue row of %s %s disagrees: %s', l.status, l.delivery_id, q)
 FROM live l
 JOIN delivery_queue q ON q.workspace_id = $1 AND q.delivery_id = l.delivery_id
 WHERE q.channel_id <> l.channel_id
-   OR (l.waiting AND q.calls <> l.calls)
    OR (q.claim_token IS NULL) <> l.waiting
    OR (l.claim_token IS NOT NULL AND NOT l.waiting AND q.claim_token <> l.claim_token)
    OR (l.status = 'sending' AND q.lease_until IS DISTINCT FROM l.sending_lease_until)

@@ -104,33 +104,69 @@ async def test_an_idle_channel_and_three_posts_go_out_one_by_one(tenant):
     assert min(gaps) >= timedelta(seconds=1) - TOLERANCE
 
 
-async def test_a_slot_is_a_call_and_a_plan_of_three_takes_three(tenant):
+async def take_slot(tenant, claim, now=None):
+    fence = (tenant.workspace, claim["delivery_id"], claim["claim_token"])
+    return await tenant.db.fetchval("SELECT take_slot($1, $2, $3, p_now => $4)", *fence, now)
+
+
+async def test_every_call_of_a_plan_takes_a_slot_of_its_own_on_both_levels(tenant):
+    """In between, another channel of the group gets the slot that would otherwise be wasted."""
     await tenant.group(3)
     first, second = await tenant.channels(2, rate_rps=1)
     await tenant.backlog(first, 1, calls=3)
     await tenant.backlog(second, 1)
-    await tenant.backlog(first, 1)
 
-    claims = await simulate(tenant, 8)
+    claims = {}
+    for third in range(3):
+        claims |= {
+            claim["channel_id"]: claim for claim in await tenant.claim(now=START + third * timedelta(seconds=0.34))
+        }
+    slots = [claims[first]["slot_at"]]
+    for _ in range(2):
+        slots.append(await take_slot(tenant, claims[first], slots[-1] + timedelta(milliseconds=400)))
 
-    slots = {channel: sorted(found) for channel, found in per_channel(claims).items()}
-    assert slots[first][1] - slots[first][0] >= timedelta(seconds=3) - TOLERANCE
-    assert slots[second][0] - slots[first][0] >= timedelta(seconds=1) - TOLERANCE
+    assert [b - a for a, b in pairwise(slots)] == [timedelta(seconds=1)] * 2
+    assert abs(claims[second]["slot_at"] - slots[0]) < timedelta(seconds=1)
+    assert (await tenant.state(first))["next_allowed_at"] == slots[-1] + timedelta(seconds=1)
+    group = await tenant.db.fetchval("SELECT next_allowed_at FROM platform_limits")
+    assert group - slots[-1] == pytest.approx(timedelta(seconds=1 / 3), abs=timedelta(microseconds=10))
+    tenant.now = group
 
 
-async def test_a_plan_that_is_half_sent_takes_only_the_slots_that_are_left(tenant):
-    channel = await tenant.channel(rate_rps=1)
-    [delivery] = await tenant.backlog(channel, 1, calls=3)
+async def test_a_slot_is_not_in_the_past_and_waits_for_the_group(tenant):
+    await tenant.group(1)
+    channel = await tenant.channel(rate_rps=None)
+    await tenant.backlog(channel, 1, calls=2)
     [claim] = await tenant.claim(now=START)
-    for part in (0, 1):
-        fence = (tenant.workspace, delivery, claim["claim_token"])
-        await tenant.db.execute("SELECT record_progress($1, $2, $3, $4, '{17}')", *fence, part)
+
+    slot = await take_slot(tenant, claim, START + timedelta(milliseconds=100))
+
+    assert slot == claim["slot_at"] + timedelta(seconds=1)
+    assert await take_slot(tenant, claim, START + timedelta(minutes=1)) == START + timedelta(minutes=1)
+    tenant.now = START + timedelta(minutes=1)
+
+
+async def test_a_slot_that_is_far_away_is_told_and_not_taken(tenant):
+    await tenant.group(1)
+    await tenant.backlog(await tenant.channel(rate_rps=None), 1, calls=2)
+    [claim] = await tenant.claim(now=START)
+    cooled = START + timedelta(minutes=1)
+    await tenant.db.execute("UPDATE platform_limits SET next_allowed_at = $1", cooled)
+
+    assert await take_slot(tenant, claim, START) == cooled
+    assert await tenant.db.fetchval("SELECT next_allowed_at FROM platform_limits") == cooled
+    tenant.now = cooled
+
+
+async def test_a_claim_that_passed_on_gets_no_slot(tenant):
+    channel = await tenant.channel(rate_rps=1)
+    await tenant.backlog(channel, 1, calls=2)
+    [claim] = await tenant.claim(now=START)
+    gate = (await tenant.state(channel))["next_allowed_at"]
     await tenant.commit(transient(claim, retry_after_ms=0), jitter=0)
 
-    [again] = await tenant.claim(now=START + timedelta(seconds=10))
-
-    assert (await tenant.state(channel))["next_allowed_at"] - again["slot_at"] == timedelta(seconds=1)
-    tenant.now = START + timedelta(seconds=10)
+    assert await take_slot(tenant, claim, START) is None
+    assert (await tenant.state(channel))["next_allowed_at"] == gate
 
 
 async def test_a_gate_that_gave_nothing_is_not_moved(tenant):

@@ -14,15 +14,16 @@ FUNCTIONS = Path(__file__).parents[2] / "db" / "functions"
 ENOUGH = 600
 BUGS = {
     "max_parallel": [("choose_deliveries", "least(c.max_parallel -", "least(c.max_parallel + 1 -")],
-    "channel slots": [("choose_deliveries", "max(slot_at + calls * step)", "max(slot_at + step / 2)")],
-    "channel slots count calls": [("choose_deliveries", "max(slot_at + calls * step)", "max(slot_at + step)")],
-    "group slots": [("choose_deliveries", "group_base + sum(calls) * group_step", "group_base + group_step / 2")],
-    "group slots count calls": [("choose_deliveries", "group_base + sum(calls)", "group_base + count(*)")],
+    "channel slots": [("choose_deliveries", "max(slot_at + step)", "max(slot_at + step / 2)")],
+    "channel slots of later calls": [("take_slot", "_slot + _step", "_slot")],
+    "group slots": [("choose_deliveries", "group_base + count(*) * group_step", "group_base + group_step / 2")],
+    "group slots of later calls": [("take_slot", "_slot + _group_step", "_slot")],
+    "fence of a slot": [("take_slot", "AND d.claim_token = p_claim_token", "")],
     "burst after idling": [("slot_gate", "greatest(p_next_allowed_at, p_now - p_tolerance)", "p_next_allowed_at")],
-    "fence of a commit": [("commit_deliveries", "AND d.claim_token = o.claim_token", "")],
+    "fence of a commit": [("hold_claims", "AND d.claim_token = o.claim_token", "")],
     "fence of a lease": [("renew_leases", "AND d.claim_token = w.claim_token", "")],
     "fence of progress": [("record_progress", "AND d.claim_token = p_claim_token", "")],
-    "commit against recovery": [("commit_deliveries", "FOR UPDATE OF d\n", "\n")],
+    "commit against recovery": [("hold_claims", "            FOR NO KEY UPDATE\n", "")],
     "in-flight guard": [("enqueue_post", "'queued', 'claimed', 'sending', 'retry'", "'queued', 'claimed', 'sending'")],
     "dedup window": [("enqueue_post", "coalesce(r.dedup_ttl_hours, 168)", "0")],
     "requeue beside a twin": [("judge_requeue", "WHEN twin.status IS NOT NULL THEN 'twin_in_flight'", "")],
@@ -32,11 +33,13 @@ BUGS = {
         ("recover_sending_leases", "THEN 'dead'\n                   ELSE 'retry'", "THEN 'dead'\n ELSE 'queued'"),
     ],
     "lost: lease": [("recover_sending_leases", "'-infinity') < _now\n", "'-infinity') < _now - interval '1 hour'\n")],
-    "lost: queue row": [("delivery_born", "WHERE n.status = 'queued';", "WHERE n.status = 'queued' AND due <= _now;")],
+    "lost: queue row": [("delivery_born", "    ) AS n;\n", "    ) AS n WHERE n.due <= _now;\n")],
     "lost: due time": [("make_channels_due", "AND NOT d.waits_for_place", "AND d.waits_for_place")],
-    "lost: place": [("count_flight", "waits_for_place = false", "waits_for_place = true")],
-    "closed while it is fed": [("settle_channels", "WHEN NOT is_closable THEN", "WHEN false THEN")],
-    "counters": [("delivery_moved", "was = 'sending' AND now_is <> 'sending'", "was = 'sending' AND now_is = 'sent'")],
+    "lost: place": [("wake_channels", "d.waits_for_place AND NOT w.freed", "d.waits_for_place")],
+    "closed while it is fed": [("settle_channels", "WHEN NOT p.channel_id = ANY (_closable) THEN", "WHEN false THEN")],
+    "counters": [
+        ("delivery_moved", "- count(*) FILTER (WHERE was = 'sending')", "- count(*) FILTER (WHERE was = 'sending') / 2")
+    ],
     "running lease": [("recover_sending_leases", "< _now\n", "< _now + interval '10 minutes'\n")],
     "before its time": [("wake_sleepers", "s.sort_at <= p_now", "s.sort_at <= p_now + interval '1 minute'")],
     "pause": [("channel_opens_at", "ELSE greatest(p_channel.paused_until, p_at)", "ELSE p_at")],
@@ -57,9 +60,7 @@ BUGS = {
         )
     ],
     "fold: provider id": [("commit_deliveries", "'provider_message_id', t.provider_message_id, 'parts'", "'parts'")],
-    "progress": [
-        ("delivery_moved", "- coalesce(jsonb_array_length(n.render_meta #> '{series_progress,sent_items}'), 0)", "")
-    ],
+    "progress": [("record_progress", "|| to_jsonb(p_part)", "")],
 }
 
 

@@ -17,6 +17,7 @@ ROLES = {
         "read_renderings",
         "record_progress",
         "renew_leases",
+        "take_slot",
     },
     "autopost_monitor": {
         "active_workspaces",

@@ -1,8 +1,10 @@
 """A claimed delivery is sent part by part, or not at all when it is no longer safe to."""
 
 import asyncio
+import time
 from datetime import timedelta
 
+import msgspec
 from autopost_adapters.base import Accepted, Target
 from autopost_contracts.ids import RenderingId, WorkspaceId
 from autopost_contracts.outcomes import Failed, Scope, Sent
@@ -38,6 +40,8 @@ class World:
         self.secret: Secret | None = Secret("token")
         self.recorded: list[tuple[int, tuple[str, ...]]] = []
         self.ours = True
+        self.slot_in: timedelta | None = timedelta()
+        self.asked_for_slots = 0
 
     async def plan(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None:
         return self.known
@@ -48,6 +52,10 @@ class World:
     async def record_progress(self, claim: Claim, part: int, provider_ids: tuple[str, ...]) -> bool:
         self.recorded.append((part, provider_ids))
         return self.ours
+
+    async def take_slot(self, claim: Claim) -> timedelta | None:
+        self.asked_for_slots += 1
+        return self.slot_in
 
 
 def sender(platform: Platform, world: World, stopping: asyncio.Event | None = None) -> Sender:
@@ -132,3 +140,41 @@ async def test_what_is_missing_fails_where_it_belongs() -> None:
         ("credential_missing", Scope.CHANNEL),
         ("rendering_missing", Scope.DELIVERY),
     ]
+
+
+async def test_a_part_that_missed_its_slot_takes_another_and_is_sent() -> None:
+    platform, world = Platform(), World("one")
+    late = msgspec.structs.replace(job(pace=timedelta(seconds=1)), slot_at=time.monotonic() - 60)
+
+    outcome = await sender(platform, world).deliver(late)
+
+    assert outcome == Sent(provider_message_id="1", parts=("1",))
+    assert world.asked_for_slots == 1
+
+
+async def test_a_part_whose_slot_is_far_away_goes_back_unsent() -> None:
+    """The group cools down: waiting for it is the queue's business."""
+    platform, world = Platform(), World("one", "two")
+    world.slot_in = timedelta(minutes=1)
+
+    outcome = await sender(platform, world).deliver(job())
+
+    assert isinstance(outcome, Released)
+    assert [text for text, _ in platform.sent] == ["one"]
+
+
+async def test_a_claim_that_passed_on_gets_no_slot_and_sends_nothing_more() -> None:
+    platform, world = Platform(), World("one", "two")
+    world.slot_in = None
+
+    assert await sender(platform, world).deliver(job()) is None
+    assert [text for text, _ in platform.sent] == ["one"]
+
+
+async def test_a_worker_that_is_late_again_and_again_gives_up() -> None:
+    platform, world = Platform(), World("one")
+    world.slot_in = timedelta(minutes=-1)
+    late = msgspec.structs.replace(job(pace=timedelta(seconds=1)), slot_at=time.monotonic() - 60)
+
+    assert isinstance(await sender(platform, world).deliver(late), Released)
+    assert platform.sent == []

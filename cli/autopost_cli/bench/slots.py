@@ -148,21 +148,24 @@ async def _judge(stages: Sequence[Stage], arrivals: Sequence[Arrival], steady: f
 
 
 def _use(case: Case, calls: Sequence[Arrival]) -> float:
-    """Of what binds: the group, or each channel. The later parts of the first plans come later than their slots."""
+    """Of what binds: the group, or each channel."""
     if case.is_bound_by_group:
-        begun = min(call.at for call in calls) + case.calls / case.rate * (case.calls > 1)
-        return use([call.at for call in calls if call.at >= begun], GROUP)
+        return use([call.at for call in calls], GROUP)
     chats = by_key((call.chat, call.at) for call in calls)
     return sum(use(chat, case.rate) for chat in chats.values()) / len(chats)
 
 
 async def _ledger_violations(stage: Stage) -> int:
-    """A slot of several calls stands for as many: the next one may not come before they all have had their time."""
+    """Of the slots that claims have given: the first call of each delivery."""
     async with connected(stage.tenant.url) as connection:
         rows = await connection.fetch(statement("slots"), stage.tenant.workspace_id)
     if not rows:
         raise BenchError(f"the ledger of {stage.case.name} is empty")
-    calls = stage.case.calls
     given = [(str(row["channel_id"]), row["slot_at"].timestamp()) for row in rows]
-    in_channels = sum(too_close(slots, calls / stage.case.rate) for slots in by_key(given).values())
-    return too_close([slot for _, slot in given], calls / GROUP) + in_channels
+    in_channels = sum(too_close(slots, _step(stage.case.rate)) for slots in by_key(given).values())
+    return too_close([slot for _, slot in given], _step(GROUP)) + in_channels
+
+
+def _step(rate: float) -> float:
+    """As the database keeps it, in whole microseconds."""
+    return int(1_000_000 / rate) / 1_000_000

@@ -142,7 +142,7 @@ async def _connect(settings: dict[str, Any], size: int, service: Service | None)
         try:
             return await asyncpg.create_pool(
                 **settings,
-                min_size=1,
+                min_size=min(size, 4),
                 max_size=size,
                 max_inactive_connection_lifetime=IDLE_LIFETIME.total_seconds(),
                 init=_prepare,

@@ -102,6 +102,16 @@ class Gateway:
         )
         return bool(recorded)
 
+    async def take_slot(self, claim: Claim) -> timedelta | None:
+        """How long until the next call of this delivery may go out; ``None`` when the claim is no longer ours."""
+        row = await self._database.fetchrow(
+            "SELECT take_slot($1, $2, $3) AS slot, clock_timestamp() AS now",
+            claim.workspace_id,
+            claim.delivery_id,
+            claim.claim_token,
+        )
+        return None if row is None or row["slot"] is None else row["slot"] - row["now"]
+
     async def commit_deliveries(
         self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
     ) -> set[DeliveryId]:

@@ -1,40 +1,41 @@
-"""When a call may really go out: at its slot, and never much later.
+"""When a call may really go out: at its slot, and not much later.
 
 The database spaces slots; what it cannot see is a worker that is held up between the claim and the call. Calls that
-pile up meanwhile would leave at once, and the provider counts arrivals, not slots. So calls of one token keep their
-distance here as well, and one that is far behind its slot is not sent: it goes back and gets a new one.
+pile up meanwhile would leave at once, and the provider counts arrivals, not slots. So the calls of one token keep the
+distance of their slots here as well: who is behind stays behind, and catches up little by little. A call that has
+missed its slot by far needs another.
 """
 
 import time
 from uuid import UUID
 
-from autopost_dispatcher.claim import Job
+from autopost_dispatcher.gateway import Claim
 
-LATE = 1.0
-"""Seconds behind its slot after which a call is given back."""
-CATCH_UP = 0.95
-"""Of the group's distance: calls that were held up make up for it this little."""
+LATE = 0.25
+"""Seconds behind its slot after which a call has missed it. A claim gives slots up to 0.05 s old."""
+CATCH_UP = 0.98
+"""Of the distance between two slots: what is kept between their calls while they are behind."""
 FINE = 0.001
-"""Distances below are not worth a timer."""
+"""Distances below are no rate worth keeping."""
 
 
 class Pace:
     def __init__(self) -> None:
-        self._free: dict[tuple[UUID, str, str], float] = {}
+        self._last: dict[tuple[UUID, str, str], tuple[float, float]] = {}
+        """By token group: the slot of its last call, and when that went out."""
 
-    def wait(self, job: Job, slot: float) -> float | None:
-        """At its slot or later: seconds to wait before the call, ``None`` when its slot is too long ago.
+    def wait(self, claim: Claim, slot: float) -> float | None:
+        """At its slot or later: seconds to wait before the call, ``None`` when it has missed its slot.
 
         Whoever asks takes the time it is given, so ask only when the slot has come.
         """
+        if claim.pace.total_seconds() < FINE:
+            return 0.0
         now = time.monotonic()
-        claim = job.claim
-        distance = claim.group_pace.total_seconds() * CATCH_UP
-        if distance < FINE:
-            return None if now - slot > LATE else 0.0
         group = (claim.workspace_id, claim.platform, claim.rate_group)
-        at = max(now, self._free.get(group, 0.0))
+        last_slot, last_at = self._last.get(group, (slot, 0.0))
+        at = max(now, last_at + max(slot - last_slot, 0.0) * CATCH_UP)
         if at - slot > LATE:
             return None
-        self._free[group] = at + distance
+        self._last[group] = (max(slot, last_slot), at)
         return at - now

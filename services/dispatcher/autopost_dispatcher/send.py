@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import Protocol
+from typing import Literal, Protocol
 
 from autopost_adapters.base import Accepted, Adapter, Target
 from autopost_contracts.ids import RenderingId, WorkspaceId
@@ -21,8 +21,12 @@ from opentelemetry.trace import Link, Span, StatusCode
 
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Claim
-from autopost_dispatcher.pace import Pace
+from autopost_dispatcher.pace import LATE, Pace
 
+TRIES = 5
+"""Slots that a call may miss before it is given back: then this worker is too slow for anything."""
+PATIENCE = 5.0
+"""Seconds that a delivery waits in our hands for a slot; a longer wait, after a provider's 429, is the queue's."""
 LONG_AGO = timedelta(hours=1)
 """A retry this long after the post is a trace of its own, linked to the first."""
 
@@ -43,6 +47,8 @@ class Tokens(Protocol):
 
 class Progress(Protocol):
     async def record_progress(self, claim: Claim, part: int, provider_ids: tuple[str, ...]) -> bool: ...
+
+    async def take_slot(self, claim: Claim) -> timedelta | None: ...
 
 
 class Sender:
@@ -91,28 +97,51 @@ class Sender:
     async def _send_parts(self, adapter: Adapter, plan: Plan, target: Target, job: Job) -> Outcome | Released | None:
         claim = job.claim
         ids = list(claim.acknowledged)
-        last = len(plan.parts) - 1
-        slot, pace = job.slot_at, claim.pace.total_seconds()
+        slot: float | None = job.slot_at
         for index in range(claim.progress, len(plan.parts)):
-            if await self._held_up(job, slot):
-                return Released()
-            slot = max(slot, time.monotonic()) + pace
+            if index > claim.progress:
+                await self._pause(claim.pace.total_seconds())
+                slot = await self._take_slot(claim)
+            match await self._come(job, slot):
+                case "late":
+                    return Released()
+                case "lost":
+                    return None
+                case "now":
+                    pass
             answer = await self._call(adapter, plan.parts[index], target, claim)
             if isinstance(answer, Failed):
                 return answer
             ids.append(answer.provider_ids)
-            if index < last and not await self._progress.record_progress(claim, index, answer.provider_ids):
+            is_last = index == len(plan.parts) - 1
+            if not is_last and not await self._progress.record_progress(claim, index, answer.provider_ids):
                 return None
         return Sent(provider_message_id=ids[0][0], parts=tuple(one for part in ids for one in part))
 
-    async def _held_up(self, job: Job, slot: float) -> bool:
-        """Waits for the part's slot; true when it must not be sent any more."""
-        await self._pause(slot - time.monotonic())
-        wait = self._pace.wait(job, slot)
-        if wait is None:
-            return True
-        await self._pause(wait)
-        return self._stopping.is_set() or time.monotonic() + self._call_time > job.lease_until
+    async def _come(self, job: Job, slot: float | None) -> Literal["now", "late", "lost"]:
+        """Waits for the slot, or for another one if it was missed; ``late`` when the call must not go out any more."""
+        for _ in range(TRIES):
+            if slot is None:
+                return "lost"
+            ahead = slot - time.monotonic()
+            if ahead > PATIENCE:
+                return "late"
+            await self._pause(ahead)
+            wait = self._pace.wait(job.claim, slot)
+            if wait is not None:
+                planned = time.monotonic() + wait
+                await self._pause(wait)
+                now = time.monotonic()
+                if now + self._call_time > job.lease_until or self._stopping.is_set():
+                    return "late"
+                if now - planned < LATE:  # unless the whole process stood still meanwhile
+                    return "now"
+            slot = await self._take_slot(job.claim)
+        return "late"
+
+    async def _take_slot(self, claim: Claim) -> float | None:
+        wait = await self._progress.take_slot(claim)
+        return None if wait is None else time.monotonic() + wait.total_seconds()
 
     async def _pause(self, seconds: float) -> None:
         """Not beyond the order to stop."""

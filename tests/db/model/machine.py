@@ -240,6 +240,8 @@ class Machine:
     def settle(self, place: int, kind: str, args: dict[str, Any], told: list[Any], seen: list[View]) -> None:
         answer, began, ended, rows, events, channels, gates = told
         view = seen[-1]
+        if kind == "progress":
+            answer = (answer[0], self.time(answer[1]))
         after = [self.row(row) for row in rows or []]
         done = Done(
             kind,

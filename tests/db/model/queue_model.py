@@ -62,17 +62,11 @@ class Row(NamedTuple):
     created_at: int
     updated_at: int
     parts: int
-    plan_calls: int
 
     @property
     def due(self) -> int:
         retry = self.next_retry_at if self.status == "retry" else None
         return max(self.not_before, self.scheduled_for or 0, retry or 0)
-
-    @property
-    def calls(self) -> int:
-        """What is left of the plan."""
-        return max(self.plan_calls - self.parts, 1)
 
 
 ROW_TIMES = slice(9, 17)
@@ -167,8 +161,8 @@ class View:
     channels: dict[str, Channel] = field(default_factory=dict)
     gates: dict[str, int | None] = field(default_factory=dict)
     folds: dict[str, Folded] = field(default_factory=dict)
-    slots: list[tuple[str, int, int]] = field(default_factory=list)
-    """Per claim: channel, slot, calls."""
+    slots: list[tuple[str, int]] = field(default_factory=list)
+    """Per call: channel and slot."""
     forced: set[tuple[str, str]] = field(default_factory=set)
     """Content and channel of what came back by a hand that asks nobody about twins."""
     claimed: bool = False
@@ -189,7 +183,7 @@ class View:
     def all_rows(self) -> list[Row]:
         return list(({**self.under.rows, **self.rows} if self.under else self.rows).values())
 
-    def all_slots(self) -> list[tuple[str, int, int]]:
+    def all_slots(self) -> list[tuple[str, int]]:
         return [*(self.under.slots if self.under else []), *self.slots]
 
     def sending(self, channel: str) -> int:
@@ -218,11 +212,11 @@ def check_move(before: Row | None, after: Row) -> None:
     demand(after.parts >= before.parts, "progress is never lost", before, after)
 
 
-def check_spacing(slots: list[tuple[int, int]], step: int, gate: str) -> None:
-    """Any n + 1 slots of a gate span at least n steps − τ; a plan of several calls holds as many slots."""
+def check_spacing(slots: list[int], step: int, gate: str) -> None:
+    """Any n + 1 slots of a gate span at least n steps − τ."""
     if not step:
         return
-    times = sorted(slot + call * step for slot, calls in slots for call in range(calls))
+    times = sorted(slots)
     highest = times[0]
     for place, time in enumerate(times):
         reserved = time - place * step

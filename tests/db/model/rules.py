@@ -49,6 +49,9 @@ class Done:
         return self.seen[-1]
 
 
+PATIENCE = 5_000_000
+"""Microseconds ahead up to which a slot is taken, and not only told."""
+
 Explained: TypeAlias = set[str]
 
 
@@ -112,26 +115,26 @@ def claim(done: Done) -> Explained:
         demand(channel.enabled, "nothing goes out of a disabled channel", after)
         demand((channel.paused_until or 0) <= done.ended, "nothing goes out of a paused channel", after)
         demand((after.lease or 0) > done.ended, "a lease is ahead", after)
-        _check_gates(done, before, after)
+        _check_gates(done, after)
     _check_ledger(done, {done.changes[claim[0]][1].channel for claim in claims})
     return {claim[0] for claim in claims}
 
 
-def _check_gates(done: Done, before: Row, after: Row) -> None:
+def _check_gates(done: Done, after: Row) -> None:
     terms, slot = done.terms[after.channel], after.slot or 0
     demand(slot >= (done.view.channel(after.channel).gate or 0), "slots honour the channel's gate", after)
     demand(slot >= (done.view.gate(terms.group) or 0), "slots honour the group's gate", after)
     demand(slot <= done.ended, "no look-ahead", after)
     demand(slot >= done.began - TOLERANCE, "no burst after idling", after, done.began)
-    done.view.slots.append((after.channel, slot, before.calls))
+    done.view.slots.append((after.channel, slot))
 
 
 def _check_ledger(done: Done, channels: set[str]) -> None:
     slots = done.view.all_slots()
     for channel in channels:
         terms = done.terms[channel]
-        check_spacing([(s, n) for c, s, n in slots if c == channel], terms.step, "channel")
-        of_group = [(s, n) for c, s, n in slots if done.terms[c].group == terms.group]
+        check_spacing([s for c, s in slots if c == channel], terms.step, "channel")
+        of_group = [s for c, s in slots if done.terms[c].group == terms.group]
         check_spacing(of_group, terms.group_step, "group")
 
 
@@ -245,8 +248,20 @@ def renew(done: Done) -> Explained:
 
 
 def progress(done: Done) -> Explained:
+    """A part was acknowledged, and the next one takes its slot: of a claim that is still ours, both or neither."""
     [delivery], token = done.args["ids"], done.args["token"]
-    if not fences(done, delivery, token, done.answer) or delivery not in done.changes:
+    ours, slot = done.answer or (False, None)
+    demand(ours is (slot is not None), "fences", "a slot for whom it is not", done.answer)
+    row = done.view.row(delivery)
+    if slot is not None and row is not None:
+        terms = done.terms[row.channel]
+        demand(slot >= (done.view.channel(row.channel).gate or 0), "slots honour the channel's gate", row)
+        demand(slot >= (done.view.gate(terms.group) or 0), "slots honour the group's gate", row)
+        demand(slot >= done.began, "a later call has no slot in the past", row)
+        if slot <= done.ended + PATIENCE:
+            done.view.slots.append((row.channel, slot))
+            _check_ledger(done, {row.channel})
+    if not fences(done, delivery, token, ours) or delivery not in done.changes:
         return set()
     before, after = done.changes[delivery]
     assert before
@@ -354,8 +369,8 @@ def check_step(done: Done) -> None:
         demand(delivery in explained, "every change is explained", done.kind, before, after)
     for channel, (was, is_) in done.channels.items():
         demand((is_.gate or 0) >= (was.gate or 0), "gates never go back", was, is_)
-        known = done.kind in ("claim", "commit") or done.args.get("channel") == channel
+        known = done.kind in ("claim", "commit", "progress") or done.args.get("channel") == channel
         demand(known, "every change is explained", done.kind, was, is_)
     for group, (had, has) in done.gates.items():
         demand((has or 0) >= (had or 0), "gates never go back", group, had, has)
-        demand(done.kind in ("claim", "commit"), "every change is explained", done.kind, group)
+        demand(done.kind in ("claim", "commit", "progress"), "every change is explained", done.kind, group)

@@ -76,7 +76,9 @@ BEGIN
         RETURN (SELECT jsonb_agg(r) FROM renew_leases(
             p_ws, _ids, ARRAY(SELECT jsonb_array_elements_text(p -> 'tokens')::uuid), '400 seconds') AS r);
     WHEN 'progress' THEN
-        RETURN to_jsonb(record_progress(p_ws, _ids[1], (p ->> 'token')::uuid, (p ->> 'part')::int, ARRAY['p']));
+        RETURN jsonb_build_array(
+            record_progress(p_ws, _ids[1], (p ->> 'token')::uuid, (p ->> 'part')::int, ARRAY['p']),
+            model_us(take_slot(p_ws, _ids[1], (p ->> 'token')::uuid)));
     WHEN 'pause' THEN
         RETURN (SELECT jsonb_agg(v.verdict) FROM pause_channels(
             p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test', (p ->> 'for')::interval) AS v);
@@ -138,9 +140,8 @@ BEGIN
              d.hold_reason, d.provider_message_id, model_us(d.sent_at), model_us(d.next_retry_at),
              model_us(d.sending_lease_until), model_us(d.slot_at), model_us(d.not_before), model_us(d.scheduled_for),
              model_us(d.created_at), model_us(d.updated_at),
-             coalesce(jsonb_array_length(d.render_meta #> '{series_progress,sent_items}'), 0), r.calls))
+             coalesce(jsonb_array_length(d.render_meta #> '{series_progress,sent_items}'), 0)))
          FROM deliveries d
-         JOIN renderings r ON r.workspace_id = p_ws AND r.rendering_id = d.rendering_id
          WHERE d.workspace_id = p_ws AND d.xmin = _xid::xid),
         (SELECT json_agg(json_build_array(
              e.seq, e.delivery_id, e.action, e.attempt, e.meta ->> 'provider_message_id',
