@@ -72,7 +72,8 @@ BEGIN
                row_number() OVER (PARTITION BY g.o -> 'delivery_id', g.o -> 'claim_token' ORDER BY g.place) AS told
         FROM jsonb_array_elements(p_outcomes) WITH ORDINALITY AS g (o, place)
     ), held AS MATERIALIZED (
-        SELECT o.place, d.ctid AS row_place, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.max_attempts, d.policy, d.trace_id,
+        SELECT o.place, d.ctid AS row_place, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.max_attempts,
+               d.policy, d.trace_id,
                c.on_ambiguous, c.error_streak, c.enabled AS channel_enabled, c.platform, c.rate_group,
                o.o ->> 'result' AS result,
                o.o ->> 'provider_message_id' AS provider_message_id,

@@ -65,6 +65,28 @@ async def test_outcomes_that_wait_together_go_together() -> None:
     assert told == [WORKSPACE]
 
 
+async def test_who_is_told_of_a_commit_finds_it_no_longer_waiting() -> None:
+    """Whoever waits for room asks only when told: counted a moment too long, a batch as large as the room would be
+    the last one.
+    """
+    found: list[int] = []
+    ledger = Ledger()
+    committer = Committer(
+        ledger,  # type: ignore[arg-type]
+        pause=timedelta(hours=1),
+        disable_streak=3,
+        committed=lambda _: found.append(committer.waiting),
+    )
+    running = asyncio.create_task(committer.run())
+    for _ in range(3):
+        committer.put(Ended(claim(), SENT))
+    async with asyncio.timeout(10):
+        await committer.flush()
+    running.cancel()
+
+    assert found == [0]
+
+
 async def test_a_commit_whose_answer_was_lost_is_not_made_twice() -> None:
     ledger = Ledger()
     ledger.lose = ["after"]

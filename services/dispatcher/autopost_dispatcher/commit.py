@@ -60,7 +60,6 @@ class Committer:
                 batch, self._gathered = self._gathered[:BATCH], self._gathered[BATCH:]
                 self._under_way = len(batch)
                 await self._commit(batch)
-                self._under_way = 0
                 if not self._gathered:
                     self._came.clear()
                     self._settled.set()
@@ -77,6 +76,7 @@ class Committer:
             by_workspace[ended.claim.workspace_id].append(ended)
         for workspace, outcomes in by_workspace.items():
             await self._commit_in(workspace, outcomes)
+            self._under_way -= len(outcomes)
             self._committed(workspace)
 
     async def _commit_in(self, workspace: WorkspaceId, ended: list[Ended]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from autopost_simulator.as_sent import as_sent
 from autopost_simulator.max.backstage import Backstage
 from autopost_simulator.max.customer import Customers, Impossible, Membership, Press, Start, Write
 from autopost_simulator.max.files import File, FileState
@@ -102,7 +103,7 @@ class MaxControl:
             return _json({"error": str(error)}, status=404)
         if file.data is None:
             return _json({"error": "the bytes of this file are not kept"}, status=410)
-        return web.Response(body=file.data, content_type=file.content_type, headers={"ETag": f'"{file.sha256}"'})
+        return as_sent(file.data, file.content_type, {"ETag": f'"{file.sha256}"'})
 
     def _found(self, request: web.Request) -> File:
         file = self._stage.files.find(request.match_info["key"])

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal, get_args
 
+from autopost_simulator.image_size import picture
 from autopost_simulator.max.refusal import named
-from autopost_simulator.telegram.image_size import picture
 
 Kind = Literal["image", "video", "audio", "file"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

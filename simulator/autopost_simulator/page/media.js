@@ -3,8 +3,11 @@ import { element } from "./dom.js";
 
 const KINDS = { photo: "image", video: "video", animation: "video", audio: "audio", document: "file" };
 
+// An animation is a clip, or a GIF, which is a picture.
+const kindOf = (one) => (one.kind === "animation" && one.content_type?.startsWith("image/") ? "image" : KINDS[one.kind]);
+
 const fromTelegram = (media) =>
-  media.map((one) => ({ kind: KINDS[one.kind], at: one.url, name: one.name ?? one.title, size: one.size }));
+  media.map((one) => ({ kind: kindOf(one), at: one.url, name: one.name ?? one.title, size: one.size }));
 
 // The address a bot was given names the host the bot knows; the page asks the host it came from.
 const ownAddress = (url) => {

@@ -8,15 +8,13 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from autopost_simulator.as_sent import as_sent
 from autopost_simulator.exchange import Exchange
 from autopost_simulator.reply import Reply
-from autopost_simulator.telegram.files import File, Files
+from autopost_simulator.telegram.files import Files
 from autopost_simulator.telegram.refusal import Refused, named
 from autopost_simulator.telegram.remote import Page, Web
 from autopost_simulator.world import World
-
-_SHOWN = ("image/", "video/", "audio/")
-_AS_IS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
 
 
 class Downloads:
@@ -39,12 +37,11 @@ class Downloads:
         return await self._exchange.answer(request, call, lambda: self._act(token, path))
 
     async def show(self, request: web.Request) -> web.StreamResponse:
-        """The bytes as they were sent. What a browser might run is handed out as an attachment."""
         file = self._files.by_unique_id(request.match_info["unique_id"])
         content = self._files.content(file) if file else None
         if file is None or content is None:
             return _json({"error": "no such file, or its bytes are not kept any more"}, status=404)
-        return web.Response(body=content, content_type=file.content_type, headers=_AS_IS | _disposition(file))
+        return as_sent(content, file.content_type)
 
     async def register(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -69,11 +66,6 @@ class Downloads:
         if content is None:
             raise named("not_found")
         return Reply(status=200, body=content, verdict="accepted", content_type="application/octet-stream")
-
-
-def _disposition(file: File) -> dict[str, str]:
-    shown = file.content_type.startswith(_SHOWN) and "svg" not in file.content_type
-    return {"Content-Disposition": "inline" if shown else "attachment"}
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

@@ -4,8 +4,8 @@ import mimetypes
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
+from autopost_simulator.image_size import picture
 from autopost_simulator.telegram.files import File, Files
-from autopost_simulator.telegram.image_size import picture
 from autopost_simulator.telegram.media import Piece
 from autopost_simulator.telegram.params import Upload
 from autopost_simulator.telegram.refusal import RefusedInside, named

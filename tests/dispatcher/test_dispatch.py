@@ -1,0 +1,54 @@
+"""Flights are bounded by what is claimed and not yet committed, and the bound lets go of everything again."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from autopost_contracts.outcomes import Sent
+from autopost_dispatcher.answers import Answers
+from autopost_dispatcher.claim import Job
+from autopost_dispatcher.commit import Committer
+from autopost_dispatcher.dispatch import Dispatch
+
+from dispatcher.claims import job
+
+
+class Sends:
+    async def deliver(self, job: Job) -> Sent:
+        return Sent(provider_message_id="1")
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+
+    async def commit_deliveries(self, *_: Any) -> set[Any]:
+        await self.gate.wait()
+        return set()
+
+
+@pytest.mark.parametrize("concurrency", [1, 7, 200])
+async def test_a_full_house_empties_and_has_room_again(concurrency: int) -> None:
+    ledger = Ledger()
+    committer = Committer(
+        ledger,  # type: ignore[arg-type]
+        pause=timedelta(hours=1),
+        disable_streak=3,
+        committed=lambda _: dispatch.make_room(),
+    )
+    dispatch = Dispatch(Sends(), Answers(None), committer, concurrency=concurrency)  # type: ignore[arg-type]
+    running = asyncio.create_task(committer.run())
+
+    dispatch.take([job() for _ in range(concurrency)])
+    for _ in range(5):
+        await asyncio.sleep(0)
+    full, is_open = dispatch.room(), dispatch.has_room.is_set()
+    ledger.gate.set()
+    async with asyncio.timeout(10):
+        await dispatch.has_room.wait()
+        await committer.flush()
+    running.cancel()
+
+    assert (full, is_open) == (0, False)
+    assert dispatch.room() == concurrency
