@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 from autopost_contracts.outcomes import Sent
+from autopost_contracts.subjects import Topology
 from autopost_dispatcher.answers import Answers
-from autopost_dispatcher.claim import Job
+from autopost_dispatcher.claim import Claimer, Job
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.dispatch import Dispatch
+from autopost_dispatcher.gateway import NEVER, Claimed
+from autopost_dispatcher.schedule import Schedule
+from harness.eventually import eventually
 
-from dispatcher.claims import job
+from dispatcher.claims import WORKSPACE, job
 
 
 class Sends:
@@ -26,6 +30,39 @@ class Ledger:
     async def commit_deliveries(self, *_: Any) -> set[Any]:
         await self.gate.wait()
         return set()
+
+
+async def test_a_claimer_without_room_waits_and_lets_others_work() -> None:
+    """Room is found wanting although it was announced: that must not turn into a loop that never pauses."""
+    schedule, has_room, claimed = Schedule(), asyncio.Event(), asyncio.Event()
+    room = 0
+
+    class Database:
+        async def claim_deliveries(self, *_: Any) -> Claimed:
+            claimed.set()
+            return Claimed((), NEVER)
+
+    claimer = Claimer(
+        Database(),  # type: ignore[arg-type]
+        schedule,
+        None,  # type: ignore[arg-type]
+        Topology("test"),
+        limit=10,
+        lease=timedelta(minutes=5),
+        room=lambda: room,
+        has_room=has_room,
+        take=lambda _: None,
+    )
+    running = asyncio.create_task(claimer.run())
+    has_room.set()
+    schedule.wake(WORKSPACE)
+    async with asyncio.timeout(10):
+        await eventually(lambda: not has_room.is_set())
+        room = 10
+        has_room.set()
+        await claimed.wait()
+    schedule.close()
+    await running
 
 
 @pytest.mark.parametrize("concurrency", [1, 7, 200])

@@ -76,6 +76,7 @@ class Claimer:
     async def _claim_in(self, workspace: WorkspaceId) -> None:
         limit = min(self._limit, self._room())
         if limit <= 0:
+            self._has_room.clear()  # or the next round would come here again without a pause
             self._schedule.wake(workspace)
             return
         claimed = await self._call(workspace, limit)

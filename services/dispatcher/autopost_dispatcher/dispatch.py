@@ -74,6 +74,7 @@ class Dispatch:
             return
         seconds = time.monotonic() - started
         kept = await self._answers.keep(job.claim, outcome) if isinstance(outcome, Failed) else None
+        self._flights.pop(asyncio.current_task(), None)  # type: ignore[arg-type]  # one of them: never counted twice
         self._committer.put(Ended(job.claim, outcome, kept, seconds))
 
     def _landed(self, task: asyncio.Task[None]) -> None:
