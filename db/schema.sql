@@ -311,7 +311,8 @@ CREATE UNIQUE INDEX one_delivery_per_batch_and_content
 
 -- One row per live delivery (queued, retry, claimed, sending).
 -- asleep    not due yet; sort_at is when it will be
--- awake     due; sort_at is created_at, so the oldest goes first whatever its retries
+-- awake     due; sort_at is created_at, so the oldest goes first whatever its retries, but never before the
+--           low_water of its channel
 CREATE TABLE delivery_queue (
     workspace_id uuid NOT NULL,
     delivery_id uuid NOT NULL,
@@ -337,6 +338,10 @@ CREATE TABLE channel_due (
     next_due_at timestamptz NOT NULL DEFAULT 'infinity',
     -- Held by max_parallel alone: the commit that frees a place makes it due.
     waits_for_place boolean NOT NULL DEFAULT false,
+    -- Nothing that waits sorts before it, so a claim need not read over what was sent long ago. Raised by claims, see
+    -- settle_channels; whoever queues later sorts in behind it.
+    low_water timestamptz NOT NULL DEFAULT '-infinity',
+    swept_at timestamptz NOT NULL DEFAULT '-infinity',
     PRIMARY KEY (workspace_id, channel_id),
     FOREIGN KEY (workspace_id, channel_id) REFERENCES channels ON DELETE CASCADE
 ) WITH (fillfactor = 50);

@@ -29,7 +29,7 @@ AS $$
 #variable_conflict use_column
 BEGIN
     WITH open_channels AS MATERIALIZED (
-        SELECT p.channel_id, c.platform, c.rate_group, d.next_due_at, c.base, c.step, c.room,
+        SELECT p.channel_id, c.platform, c.rate_group, d.next_due_at, d.low_water, c.base, c.step, c.room,
                c.max_parallel - f.flying AS free,
                least(c.max_parallel - f.flying, ceil(p_limit::numeric / cardinality(p_channel_ids))) AS places
         FROM unnest(p_channel_ids) AS p (channel_id)
@@ -44,7 +44,7 @@ BEGIN
             OFFSET 0
         ) AS c
         CROSS JOIN LATERAL (
-            SELECT d.next_due_at
+            SELECT d.next_due_at, d.low_water
             FROM channel_due d
             WHERE d.workspace_id = p_workspace_id
               AND d.channel_id = p.channel_id
@@ -68,6 +68,7 @@ BEGIN
                 WHERE q.workspace_id = p_workspace_id
                   AND q.channel_id = o.channel_id
                   AND NOT q.asleep
+                  AND q.sort_at >= o.low_water
                   AND q.claim_token IS NULL
                 ORDER BY q.sort_at, q.delivery_id
                 LIMIT o.places + 1 -- one more than may be taken tells whether anything is left

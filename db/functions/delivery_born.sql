@@ -71,13 +71,20 @@ BEGIN
 
     INSERT INTO delivery_queue (workspace_id, delivery_id, channel_id, asleep, sort_at)
     SELECT n.workspace_id, n.delivery_id, n.channel_id, n.due > _now,
-           CASE WHEN n.due > _now THEN n.due ELSE n.created_at END
+           CASE WHEN n.due > _now THEN n.due ELSE greatest(n.created_at, c.low_water) END
     FROM (
         SELECT b.workspace_id, b.delivery_id, b.channel_id, b.created_at,
                due_of(b.status, b.not_before, b.scheduled_for, b.next_retry_at) AS due
         FROM new_rows b
         WHERE b.status = 'queued'
-    ) AS n;
+    ) AS n
+    CROSS JOIN LATERAL ( -- read after its lock was had: from then on it stays
+        SELECT d.low_water
+        FROM channel_due d
+        WHERE d.workspace_id = n.workspace_id
+          AND d.channel_id = n.channel_id
+        OFFSET 0
+    ) AS c;
 
     IF _some_given_up THEN
         INSERT INTO given_up (workspace_id, delivery_id, channel_id, status, given_up_at)

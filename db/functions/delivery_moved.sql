@@ -119,13 +119,20 @@ BEGIN
 
         INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at)
         SELECT n.workspace_id, n.delivery_id, n.channel_id, n.due > _now,
-               CASE WHEN n.due > _now THEN n.due ELSE n.created_at END
+               CASE WHEN n.due > _now THEN n.due ELSE greatest(n.created_at, c.low_water) END
         FROM (
             SELECT m.workspace_id, m.delivery_id, m.channel_id, m.created_at,
                    due_of(m.status, m.not_before, m.scheduled_for, m.next_retry_at) AS due
             FROM new_rows m
             WHERE m.status IN ('queued', 'retry')
         ) AS n
+        CROSS JOIN LATERAL (
+            SELECT d.low_water
+            FROM channel_due d
+            WHERE d.workspace_id = n.workspace_id
+              AND d.channel_id = n.channel_id
+            OFFSET 0
+        ) AS c
         ORDER BY n.delivery_id
         ON CONFLICT (workspace_id, delivery_id) DO UPDATE
         SET asleep = excluded.asleep,

@@ -11,8 +11,12 @@
 -- nothing left         when the next sleeper is due, never if there is none. Declared only under FOR UPDATE on its
 --                      channel_due; one that cannot be locked so is being fed, and is looked at again at once
 --
+-- Once a second the low_water of a channel rises to what waits first in it. That too only under FOR UPDATE on its
+-- channel_due, by a statement that starts after the lock: whoever is queueing there holds it FOR KEY SHARE and has read
+-- the low_water it had then.
+--
 -- Locks     channel_due FOR UPDATE SKIP LOCKED, channel_counters SKIP LOCKED: only of channels that gave all they had,
---           or have no place left; channel_due FOR NO KEY UPDATE SKIP LOCKED. It waits for nobody
+--           are to be swept, or have no place left; channel_due FOR NO KEY UPDATE SKIP LOCKED. It waits for nobody
 CREATE OR REPLACE FUNCTION settle_channels(
     p_workspace_id uuid,
     p_channel_ids uuid[],
@@ -27,23 +31,21 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
-    _closable uuid[] := '{}';
+    _closable uuid[];
     _full uuid[] := '{}';
 BEGIN
-    IF false = ANY (p_more) THEN
-        _closable := ARRAY(
+    _closable := ARRAY(
+        SELECT d.channel_id
+        FROM unnest(p_channel_ids, p_more) AS p (channel_id, more)
+        CROSS JOIN LATERAL (
             SELECT d.channel_id
-            FROM unnest(p_channel_ids, p_more) AS p (channel_id, more)
-            CROSS JOIN LATERAL (
-                SELECT d.channel_id
-                FROM channel_due d
-                WHERE d.workspace_id = p_workspace_id
-                  AND d.channel_id = p.channel_id
-                FOR UPDATE SKIP LOCKED
-            ) AS d
-            WHERE NOT p.more
-        );
-    END IF;
+            FROM channel_due d
+            WHERE d.workspace_id = p_workspace_id
+              AND d.channel_id = p.channel_id
+              AND (NOT p.more OR d.swept_at < p_now - interval '1 second')
+            FOR UPDATE SKIP LOCKED
+        ) AS d
+    );
     IF true = ANY (p_tight) THEN
         _full := ARRAY(
             SELECT ended.channel_id
@@ -75,7 +77,9 @@ BEGIN
     -- A new statement, so it sees whatever was enqueued before the locks were had.
     UPDATE channel_due d
     SET next_due_at = s.next_due_at,
-        waits_for_place = s.waits_for_place
+        waits_for_place = s.waits_for_place,
+        low_water = coalesce(s.first_waiting, d.low_water),
+        swept_at = CASE WHEN s.first_waiting IS NULL THEN d.swept_at ELSE p_now END
     FROM (
         SELECT p.channel_id,
                is_full AND has_work AND c.opens_at <= p_now AS waits_for_place,
@@ -87,10 +91,11 @@ BEGIN
                    WHEN NOT p.channel_id = ANY (_closable) THEN p_now + interval '5 milliseconds'
                    WHEN sleeper.due IS NULL THEN 'infinity'
                    ELSE greatest(sleeper.due, c.next_allowed_at)
-               END AS next_due_at
+               END AS next_due_at,
+               l.first_waiting
         FROM unnest(p_channel_ids, p_counts, p_more) AS p (channel_id, taken, more)
         CROSS JOIN LATERAL ( -- one that somebody else is making due stays due
-            SELECT d.next_due_at
+            SELECT d.next_due_at, d.low_water, d.swept_at
             FROM channel_due d
             WHERE d.workspace_id = p_workspace_id
               AND d.channel_id = p.channel_id
@@ -111,9 +116,21 @@ BEGIN
                        WHERE q.workspace_id = p_workspace_id
                          AND q.channel_id = p.channel_id
                          AND NOT q.asleep
+                         AND q.sort_at >= was.low_water
                          AND q.claim_token IS NULL
                        OFFSET p.taken
-                   ) AS has_work
+                   ) AS has_work,
+                   CASE WHEN p.channel_id = ANY (_closable) AND was.swept_at < p_now - interval '1 second' THEN (
+                       SELECT q.sort_at
+                       FROM delivery_queue q
+                       WHERE q.workspace_id = p_workspace_id
+                         AND q.channel_id = p.channel_id
+                         AND NOT q.asleep
+                         AND q.sort_at >= was.low_water
+                         AND q.claim_token IS NULL
+                       ORDER BY q.sort_at
+                       LIMIT 1
+                   ) END AS first_waiting
             OFFSET 0
         ) AS l
         LEFT JOIN LATERAL (
@@ -130,5 +147,6 @@ BEGIN
     ) AS s
     WHERE d.workspace_id = p_workspace_id
       AND d.channel_id = s.channel_id
-      AND (d.next_due_at, d.waits_for_place) IS DISTINCT FROM (s.next_due_at, s.waits_for_place);
+      AND ((d.next_due_at, d.waits_for_place) IS DISTINCT FROM (s.next_due_at, s.waits_for_place)
+           OR s.first_waiting IS NOT NULL);
 END $$;

@@ -11,7 +11,7 @@ DECLARE
     _woken int;
 BEGIN
     WITH due AS MATERIALIZED (
-        SELECT q.workspace_id, q.delivery_id
+        SELECT q.workspace_id, q.delivery_id, due.low_water
         FROM unnest(p_channel_ids) AS c (channel_id)
         CROSS JOIN LATERAL (
             SELECT s.workspace_id, s.delivery_id
@@ -27,11 +27,18 @@ BEGIN
         JOIN delivery_queue q
           ON q.workspace_id = d.workspace_id
          AND q.delivery_id = d.delivery_id
+        CROSS JOIN LATERAL (
+            SELECT d.low_water
+            FROM channel_due d
+            WHERE d.workspace_id = p_workspace_id
+              AND d.channel_id = q.channel_id
+            OFFSET 0
+        ) AS due
         FOR UPDATE OF q SKIP LOCKED
     )
     UPDATE delivery_queue q
     SET asleep = false,
-        sort_at = d.created_at
+        sort_at = greatest(d.created_at, due.low_water)
     FROM due
     JOIN deliveries d
       ON d.workspace_id = due.workspace_id

@@ -48,7 +48,13 @@ WHERE q.channel_id <> l.channel_id
    OR (l.status = 'sending' AND q.lease_until IS DISTINCT FROM l.sending_lease_until)
    OR (l.waiting AND q.lease_until IS NOT NULL)
    OR (l.waiting AND q.asleep AND q.sort_at <> l.due)
-   OR (l.waiting AND NOT q.asleep AND q.sort_at <> l.created_at)
+   OR (l.waiting AND NOT q.asleep AND q.sort_at < l.created_at)
+UNION ALL
+SELECT format('%s %s is hidden below the low water of its channel', l.status, l.delivery_id)
+FROM live l
+JOIN delivery_queue q ON q.workspace_id = $1 AND q.delivery_id = l.delivery_id
+JOIN channel_due d ON d.workspace_id = $1 AND d.channel_id = l.channel_id
+WHERE l.waiting AND NOT q.asleep AND q.sort_at < d.low_water
 UNION ALL
 SELECT format('channel %s counts %s in flight, %s are sending', channel_id, counted, sending)
 FROM flight

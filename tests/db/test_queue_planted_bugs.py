@@ -37,6 +37,10 @@ BUGS = {
     "lost: due time": [("make_channels_due", "AND NOT d.waits_for_place", "AND d.waits_for_place")],
     "lost: place": [("wake_channels", "d.waits_for_place AND NOT w.freed", "d.waits_for_place")],
     "closed while it is fed": [("settle_channels", "WHEN NOT p.channel_id = ANY (_closable) THEN", "WHEN false THEN")],
+    "lost: low water": [("delivery_moved", "greatest(n.created_at, c.low_water)", "n.created_at")],
+    "swept while it is fed": [
+        ("settle_channels", "WHEN p.channel_id = ANY (_closable) AND was.swept_at", "WHEN was.swept_at")
+    ],
     "counters": [
         ("delivery_moved", "- count(*) FILTER (WHERE was = 'sending')", "- count(*) FILTER (WHERE was = 'sending') / 2")
     ],

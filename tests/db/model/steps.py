@@ -48,7 +48,9 @@ BEGIN
     UPDATE channels SET next_allowed_at = next_allowed_at - p_by, paused_until = paused_until - p_by
     WHERE workspace_id = p_ws;
     UPDATE platform_limits SET next_allowed_at = next_allowed_at - p_by WHERE workspace_id = p_ws;
-    UPDATE channel_due SET next_due_at = next_due_at - p_by WHERE workspace_id = p_ws;
+    UPDATE channel_due
+    SET next_due_at = next_due_at - p_by, low_water = low_water - p_by, swept_at = swept_at - p_by
+    WHERE workspace_id = p_ws;
     UPDATE messages SET last_seen_at = last_seen_at - p_by WHERE workspace_id = p_ws;
 END $$;
 """,
