@@ -151,8 +151,10 @@ def _use(case: Case, calls: Sequence[Arrival]) -> float:
     """Of what binds: the group, or each channel."""
     if case.is_bound_by_group:
         return use([call.at for call in calls], GROUP)
-    chats = by_key((call.chat, call.at) for call in calls)
-    return sum(use(chat, case.rate) for chat in chats.values()) / len(chats)
+    chats = [chat for chat in by_key((call.chat, call.at) for call in calls).values() if len(chat) > 1]
+    if not chats:
+        raise BenchError(f"no channel of {case.name} was called twice")
+    return sum(use(chat, case.rate) for chat in chats) / len(chats)
 
 
 async def _ledger_violations(stage: Stage) -> int:
