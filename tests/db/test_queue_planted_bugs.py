@@ -33,7 +33,7 @@ BUGS = {
         ("recover_sending_leases", "THEN 'dead'\n                   ELSE 'retry'", "THEN 'dead'\n ELSE 'queued'"),
     ],
     "lost: lease": [("recover_sending_leases", "'-infinity') < _now\n", "'-infinity') < _now - interval '1 hour'\n")],
-    "lost: queue row": [("delivery_born", "    ) AS n;\n", "    ) AS n WHERE n.due <= _now;\n")],
+    "lost: queue row": [("delivery_born", "    ) AS c;\n", "    ) AS c WHERE n.due <= _now;\n")],
     "lost: due time": [("make_channels_due", "AND NOT d.waits_for_place", "AND d.waits_for_place")],
     "lost: place": [("wake_channels", "d.waits_for_place AND NOT w.freed", "d.waits_for_place")],
     "closed while it is fed": [("settle_channels", "WHEN NOT p.channel_id = ANY (_closable) THEN", "WHEN false THEN")],

@@ -78,8 +78,7 @@ async def test_a_full_house_empties_and_has_room_again(concurrency: int) -> None
     running = asyncio.create_task(committer.run())
 
     dispatch.take([job() for _ in range(concurrency)])
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await eventually(lambda: committer.waiting == concurrency)
     full, is_open = dispatch.room(), dispatch.has_room.is_set()
     ledger.gate.set()
     async with asyncio.timeout(10):
