@@ -228,7 +228,7 @@ async def test_a_changed_channel_is_heard_by_the_next_post(door: Door) -> None:
 
     assert answer.json()["channels"]["enqueued"] == 39
     assert (
-        await door.sql("SELECT count(*) FROM renderings WHERE plan -> 'parts' -> 0 ->> 'disable_preview' = 'true'") == 1
+        await door.sql("SELECT count(*) FROM renderings WHERE plan #>> '{parts,0,preview,disabled}' = 'true'") == 1
     )
 
 

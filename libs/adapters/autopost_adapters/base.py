@@ -5,12 +5,13 @@ plan and returns how it ended. An adapter never touches a database or a stream, 
 platform does.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.payload import Content, Flags
-from autopost_contracts.plan import Compiled, Part, Profile
+from autopost_contracts.plan import Compiled, Part, PlannedMedia, Profile
 from autopost_runtime.config import Secret
 from autopost_runtime.http import HttpAnswer
 from msgspec import Struct
@@ -24,10 +25,47 @@ class Target(Struct, frozen=True, kw_only=True):
     thread: int | None = None
 
 
+class MediaMissing(Exception):  # noqa: N818  named for what happened
+    """The bytes are gone for good."""
+
+
+class MediaUnreadable(Exception):  # noqa: N818  named for what happened
+    """The bytes could not be read this time: the store is away, or gave something else than was stored."""
+
+
+class Source(Protocol):
+    """The bytes of one item, to be streamed. ``open`` and its iterator raise the two above and nothing else."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def content_type(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def open(self) -> AsyncIterator[bytes]: ...
+
+
+Material = str | Source
+"""What a media item is sent from: the id under which the platform holds it already, or its bytes."""
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """The platform holds an item under this id, for this bot."""
+
+    provider_id: str
+    lifetime: timedelta | None = None
+    """``None``: as far as we know for ever."""
+
+
 class Accepted(Struct, frozen=True, kw_only=True):
     """The platform acknowledged the part under these ids."""
 
     provider_ids: tuple[str, ...]
+    held: tuple[Held | None, ...] = ()
+    """For each media item of the part, in order: how to send it again without its bytes."""
     raw: dict[str, Any] = {}
 
 
@@ -39,8 +77,31 @@ class Adapter(Protocol):
     @property
     def platform(self) -> str: ...
 
-    async def send(self, part: Part, target: Target) -> Accepted | Failed:
-        """Carry out one part: at most one message of the platform's per call."""
+    @property
+    def uploads_apart(self) -> bool:
+        """Media goes up by ``upload``, before the message and in calls of its own; else ``send`` takes the bytes."""
+
+    @property
+    def can_find(self) -> bool:
+        """The platform can be asked what a chat holds."""
+
+    @property
+    def patience(self) -> Mapping[str, Sequence[timedelta]]:
+        """Failures, by code, that pass by themselves: how long to wait before each further call of the same part."""
+
+    async def identify(self, token: Secret) -> str | Failed:
+        """The bot behind a token: the same after the token was rotated."""
+
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
+        """Carry out one part in one call; ``media`` has what each item is sent from, in order."""
+
+    async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
+        """Bring an item to the platform; only where ``uploads_apart``."""
+
+    async def find(
+        self, part: Part, target: Target, since: datetime, other_than: Collection[str]
+    ) -> Accepted | Failed | None:
+        """The message that this part has become in the chat, ``None`` when there is none; only where ``can_find``."""
 
 
 class Http(Protocol):

@@ -6,7 +6,7 @@ A platform gives its limits as ``TextLimits``; this module knows about links, te
 from collections.abc import Callable, Set
 
 from autopost_contracts.payload import Content, Flags
-from autopost_contracts.plan import PLAN_VERSION, Compiled, Markup, Plan, Problem, Profile, TextPart
+from autopost_contracts.plan import PLAN_VERSION, Compiled, Markup, Plan, Preview, Problem, Profile, TextPart
 from msgspec import Struct
 
 from autopost_adapters import markup
@@ -38,7 +38,7 @@ def compile_text(content: Content, flags: Flags, profile: Profile, limits: TextL
         text=text,
         markup=kind,
         buttons=content.buttons,
-        disable_preview=flags.disable_preview or bool(profile.settings.get("disable_preview")),
+        preview=Preview(disabled=flags.disable_preview or bool(profile.settings.get("disable_preview"))),
         silent=silent and limits.silent,
         protect=bool(profile.settings.get("protect")),
     )

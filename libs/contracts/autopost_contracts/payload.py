@@ -62,13 +62,33 @@ class PostRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """A hint at most: the tenant comes from the endpoint alone."""
 
 
+class Medium(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A picture, video or file of a normalised post, by exactly one of its four sources.
+
+    ``blob_ref`` is ``sha256:`` and the digest of the bytes. What is known about the bytes follows from them, so it is
+    no part of the hash of the post; nor is the name under which a file is shown.
+    """
+
+    type: MediaType
+    blob_ref: str | None = None
+    file_id: str | None = None
+    attachment_token: str | None = None
+    url: str | None = None
+    caption: str = ""
+    content_type: str | None = None
+    size: int | None = None
+    width: int | None = None
+    height: int | None = None
+    name: str | None = None
+
+
 class Content(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The normalised post: what is hashed, stored once, and compiled for each render profile."""
 
     type: Literal["text", "media"] = "text"
     text: str = ""
     parse_mode: ParseMode | None = None
-    media: tuple[MediaItem, ...] = ()
+    media: tuple[Medium, ...] = ()
     links: tuple[str, ...] = ()
     buttons: tuple[tuple[Button, ...], ...] = ()
 

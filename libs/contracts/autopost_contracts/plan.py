@@ -10,9 +10,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from autopost_contracts.payload import Button, Platform
+from autopost_contracts.payload import Button, MediaType, Platform
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 Markup = Literal["html", "markdown", "plain"]
 
@@ -29,16 +29,60 @@ class Profile(Struct, frozen=True, kw_only=True):
     template_body: str | None = None
 
 
+class Preview(Struct, frozen=True, omit_defaults=True):
+    """How the link in a text is previewed; all defaults: as the platform likes it."""
+
+    disabled: bool = False
+    size: Literal["small", "large"] | None = None
+    above_text: bool = False
+
+
+class PlannedMedia(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One picture, video or file of a message, by exactly one of its four sources.
+
+    ``type`` is what it is sent as, which may differ from what the post called it: a picture too big to be a photo
+    goes as a file.
+    """
+
+    type: MediaType
+    blob_ref: str | None = None
+    file_id: str | None = None
+    attachment_token: str | None = None
+    url: str | None = None
+    content_type: str | None = None
+    size: int | None = None
+    name: str | None = None
+    caption: str = ""
+    markup: Markup = "plain"
+
+
 class TextPart(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="text"):
     text: str
     markup: Markup = "plain"
     buttons: tuple[tuple[Button, ...], ...] = ()
-    disable_preview: bool = False
+    preview: Preview = Preview()
     silent: bool = False
     protect: bool = False
 
 
-Part = TextPart
+class MediaPart(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="media"):
+    """One call with media: a single item, or several that the platform shows as one.
+
+    The text of the message is the caption of its first item.
+    """
+
+    media: tuple[PlannedMedia, ...]
+    caption_above: bool = False
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    silent: bool = False
+    protect: bool = False
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(item.caption for item in self.media if item.caption)
+
+
+Part = TextPart | MediaPart
 
 
 class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,6 +94,11 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def digest(self) -> str:
         return sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+
+    @property
+    def main_part(self) -> int:
+        """The part that stands for the whole: the first with media, else the first."""
+        return next((index for index, part in enumerate(self.parts) if isinstance(part, MediaPart)), 0)
 
 
 class Problem(Struct, frozen=True):

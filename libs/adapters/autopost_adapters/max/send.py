@@ -22,7 +22,7 @@ class MaxAdapter:
         self._timeout = timeout
 
     async def send(self, part: Part, target: Target) -> Accepted | Failed:
-        query = {"chat_id": target.chat} | ({"disable_link_preview": "true"} if part.disable_preview else {})
+        query = {"chat_id": target.chat} | ({"disable_link_preview": "true"} if part.preview.disabled else {})
         try:
             answer = await self._http.request(
                 "POST",

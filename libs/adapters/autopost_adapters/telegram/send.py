@@ -46,7 +46,7 @@ def text_fields(part: TextPart) -> dict[str, Any]:
     fields: dict[str, Any] = {"text": part.text}
     if part.markup == "html":
         fields["parse_mode"] = "HTML"
-    if part.disable_preview:
+    if part.preview.disabled:
         fields["link_preview_options"] = {"is_disabled": True}
     if part.silent:
         fields["disable_notification"] = True
