@@ -236,6 +236,9 @@ CREATE TABLE media_origin (
     last_seen_at timestamptz NOT NULL DEFAULT now(),
     ref_count bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now(),
+    width int,
+    height int,
+    name text,
     PRIMARY KEY (workspace_id, blob_ref)
 );
 
@@ -252,8 +255,12 @@ CREATE TABLE media_blobs (
     meta jsonb,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
+    -- The claim that is bringing it there; over with that claim, however that ends.
+    upload_delivery_id uuid,
+    upload_token uuid,
     PRIMARY KEY (workspace_id, blob_ref, provider, bot_id),
-    FOREIGN KEY (workspace_id) REFERENCES workspaces
+    FOREIGN KEY (workspace_id) REFERENCES workspaces,
+    CONSTRAINT an_upload_is_a_claim CHECK ((upload_delivery_id IS NULL) = (upload_token IS NULL))
 );
 
 -- The queue. `deliveries` is the record and always true; the narrow tables beside it exist so that a claim
@@ -710,6 +717,7 @@ CREATE INDEX command_outbox_unpublished ON command_outbox (created_at) WHERE pub
 SET check_function_bodies = off;
 \ir functions/active_workspaces.sql
 \ir functions/admit_post.sql
+\ir functions/bind_credential.sql
 \ir functions/bot_backlog.sql
 \ir functions/catch_up_excess.sql
 \ir functions/channel_drift.sql
@@ -736,12 +744,15 @@ SET check_function_bodies = off;
 \ir functions/ensure_event_partitions.sql
 \ir functions/events_are_append_only.sql
 \ir functions/fail_permanent.sql
+\ir functions/forget_uploads.sql
 \ir functions/hold_claims.sql
 \ir functions/id_in.sql
 \ir functions/id_start.sql
 \ir functions/is_legal_transition.sql
 \ir functions/is_token_code.sql
 \ir functions/judge_requeue.sql
+\ir functions/keep_uploads.sql
+\ir functions/list_credentials.sql
 \ir functions/lock_gates.sql
 \ir functions/make_channels_due.sql
 \ir functions/mark_sent.sql
@@ -753,6 +764,7 @@ SET check_function_bodies = off;
 \ir functions/queue_depth.sql
 \ir functions/rate_step.sql
 \ir functions/read_credentials.sql
+\ir functions/read_media_origins.sql
 \ir functions/read_outcomes.sql
 \ir functions/read_renderings.sql
 \ir functions/ready_channels.sql
@@ -764,6 +776,7 @@ SET check_function_bodies = off;
 \ir functions/refuse_ingress.sql
 \ir functions/refuse_move.sql
 \ir functions/release_stale.sql
+\ir functions/remember_media_origin.sql
 \ir functions/renew_leases.sql
 \ir functions/requeue.sql
 \ir functions/requeue_is_explained.sql
@@ -783,6 +796,7 @@ SET check_function_bodies = off;
 \ir functions/slot_gate.sql
 \ir functions/snapshot.sql
 \ir functions/take_slot.sql
+\ir functions/take_uploads.sql
 \ir functions/token_storms.sql
 \ir functions/wake_channels.sql
 \ir functions/wake_sleepers.sql

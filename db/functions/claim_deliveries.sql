@@ -6,6 +6,7 @@
 --
 -- Guarantees   status sending, attempt + 1, a fresh claim_token, sending_lease_until in the future, send_attempt
 --              written: all before the caller sees the row
+-- Verify       the last attempt may have arrived, and the channel wants the platform to be asked before another
 -- Empty        when the workspace is not active, another claim is in it right now, or nothing may go out yet
 -- Cost         follows what is claimed: only channels that channel_due calls due are looked at, each once
 -- Changes      queued | retry -> sending
@@ -43,6 +44,7 @@ RETURNS TABLE (
     rate_group text,
     settings jsonb,
     render_meta jsonb,
+    verify boolean,
     trace_id text,
     traceparent text,
     created_at timestamptz,
@@ -137,7 +139,7 @@ BEGIN
         FROM unnest(_places, _slots, _turns) AS h (place, slot_at, turn)
         WHERE d.ctid = h.place
         RETURNING d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.attempt, d.sending_lease_until,
-                  d.slot_at, d.render_meta, d.trace_id, d.traceparent, d.created_at, h.turn
+                  d.slot_at, d.render_meta, d.last_error, d.trace_id, d.traceparent, d.created_at, h.turn
     ), told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT id_in(_ids, _first_id + t.turn), p_workspace_id, t.delivery_id, t.message_id, t.channel_id,
@@ -150,6 +152,7 @@ BEGIN
     SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, t.sending_lease_until,
            t.slot_at, greatest(rate_step(c.rate_rps), rate_step(g.rate_rps)), rate_step(g.rate_rps),
            c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group, c.settings, t.render_meta,
+           c.on_ambiguous = 'verify' AND (t.last_error @> '{"ambiguous": true}') IS TRUE,
            t.trace_id, t.traceparent, t.created_at, _next
     FROM took t
     JOIN channels c

@@ -4,7 +4,8 @@
 --
 -- outcomes     [{"delivery_id", "claim_token", "result": "sent" | "failed" | "released", …}]
 --              sent      provider_message_id, parts, meta
---              failed    category, scope, code, message, retry_after_ms, ambiguous, payload_ref, snippet, migrated_to
+--              failed    category, scope, code, message, retry_after_ms, ambiguous, payload_ref, snippet, migrated_to,
+--                        hold: the platform cannot be asked, a human must decide (only with ambiguous)
 --              released  given back unsent: due again at once, no error
 -- stale        the token is not the current one: the lease ran out and the claim passed on, or an earlier outcome
 --              of this batch has used it. Nothing is changed but a stale_commit event; the caller drops its result.
@@ -87,7 +88,8 @@ BEGIN
                o.o ->> 'snippet' AS snippet,
                (o.o ->> 'retry_after_ms')::bigint AS retry_after_ms,
                CASE WHEN o.o ->> 'code' = 'chat_migrated' THEN o.o ->> 'migrated_to' END AS migrated_to,
-               coalesce((o.o ->> 'ambiguous')::boolean, false) AS ambiguous
+               coalesce((o.o ->> 'ambiguous')::boolean, false) AS ambiguous,
+               coalesce((o.o ->> 'hold')::boolean, false) AS hold
         FROM outcomes o
         JOIN deliveries d ON d.ctid = _places[o.place]
         CROSS JOIN LATERAL (
@@ -104,11 +106,12 @@ BEGIN
                    WHEN h.result = 'sent' THEN 'sent'
                    WHEN h.result = 'released' THEN 'retry'
                    WHEN h.category = 'PERMANENT' THEN 'failed_permanent'
-                   WHEN h.ambiguous AND h.on_ambiguous = 'hold' THEN 'retry'
+                   WHEN h.ambiguous AND (h.on_ambiguous = 'hold' OR h.hold) THEN 'retry'
                    WHEN h.attempt >= h.max_attempts THEN 'dead'
                    ELSE 'retry'
                END::delivery_status AS new_status,
-               h.result = 'failed' AND h.ambiguous AND h.on_ambiguous = 'hold' AND h.category = 'TRANSIENT' AS on_hold,
+               h.result = 'failed' AND h.category = 'TRANSIENT' AND h.ambiguous
+                   AND (h.on_ambiguous = 'hold' OR h.hold) AS on_hold,
                CASE
                    WHEN h.result = 'failed' THEN jsonb_strip_nulls(jsonb_build_object(
                        'category', h.category, 'scope', h.scope, 'code', h.code, 'message', left(h.message, 500),

@@ -99,6 +99,7 @@ BEGIN
         SET hold_reason = NULL,
             next_retry_at = _now,
             max_attempts = greatest(d.max_attempts, d.attempt + 1),
+            last_error = d.last_error - 'ambiguous', -- decided: nobody need be asked before the next call
             render_meta = CASE WHEN _verdict = 'resent' THEN d.render_meta ELSE
                 jsonb_set(d.render_meta, '{series_progress}', jsonb_build_object(
                     'sent_items',

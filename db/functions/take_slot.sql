@@ -1,9 +1,11 @@
--- take_slot(workspace_id, delivery_id, claim_token) -> when the next call of this delivery may go out
+-- take_slot(workspace_id, delivery_id, claim_token, …, beside) -> when the next call of this delivery may go out
 --
 -- A claim takes the slot of a delivery's first call; for each call after it the sender asks here, when it comes to it.
 -- So every call has its slot at its own time, on both levels. Charged at the claim, the later calls of long plans fell
 -- together with the first calls of those claimed meanwhile: 41 in one second of a group of 27, after a stop.
 --
+-- beside       a call with the token that puts nothing into the chat (an upload, a question): the channel's own rate is
+--              neither waited for nor charged
 -- null         the token is not the current one: the claim passed on, and nothing more may be sent
 -- far away     while the group cools down, or for a channel that was made to wait: nothing is taken, the caller gives
 --              the delivery back
@@ -14,7 +16,8 @@ CREATE OR REPLACE FUNCTION take_slot(
     p_delivery_id uuid,
     p_claim_token uuid,
     p_patience interval DEFAULT '5 seconds',
-    p_now timestamptz DEFAULT NULL
+    p_now timestamptz DEFAULT NULL,
+    p_beside boolean DEFAULT false
 )
 RETURNS timestamptz
 LANGUAGE plpgsql
@@ -57,6 +60,11 @@ BEGIN
     WHERE c.workspace_id = p_workspace_id
       AND c.channel_id = _channel.channel_id
     FOR NO KEY UPDATE;
+
+    IF p_beside THEN
+        _gate := NULL;
+        _step := NULL;
+    END IF;
 
     _now := coalesce(p_now, clock_timestamp());
     _slot := greatest(_now, _group_gate, _gate);

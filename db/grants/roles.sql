@@ -31,20 +31,25 @@ GRANT USAGE ON SCHEMA public
 GRANT EXECUTE ON FUNCTION
     resolve_endpoint(text, text),
     admit_post(uuid, uuid, jsonb, text, boolean, boolean),
-    refuse_ingress(uuid, uuid, text, event_action, text, jsonb, text)
+    read_media_origins(uuid, text[]),
+    refuse_ingress(uuid, uuid, text, event_action, text, jsonb, text),
+    remember_media_origin(uuid, text, text, text, text, bigint, int, int, text)
     TO autopost_ingest;
 
 GRANT EXECUTE ON FUNCTION
     claim_deliveries(uuid, uuid, int, interval, interval, timestamptz),
     commit_deliveries(uuid, jsonb, interval, int, double precision),
     due_workspaces(int),
+    forget_uploads(uuid, text, text, text[], text[]),
+    keep_uploads(uuid, text, text, text[], text[], text[], interval[]),
     next_due_at(uuid),
     read_credentials(uuid, text, text[]),
     read_outcomes(uuid, uuid[], uuid[]),
     read_renderings(uuid, uuid[]),
     record_progress(uuid, uuid, uuid, int, text[]),
     renew_leases(uuid, uuid[], uuid[], interval),
-    take_slot(uuid, uuid, uuid, interval, timestamptz)
+    take_slot(uuid, uuid, uuid, interval, timestamptz, boolean),
+    take_uploads(uuid, uuid, uuid, text, text, text[], text[])
     TO autopost_dispatcher;
 
 GRANT EXECUTE ON FUNCTION
@@ -59,8 +64,10 @@ GRANT EXECUTE ON FUNCTION
 
 -- People with a reason. What they do is told by the functions; quarantine is what they look at first.
 GRANT EXECUTE ON FUNCTION
+    bind_credential(uuid, text, text, text, bytea, text, text, text),
     disable_channels(uuid, uuid, text, text, text),
     enable_channels(uuid, uuid, text, text, text),
+    list_credentials(uuid),
     pause_channels(uuid, uuid, text, text, text, interval),
     recount(uuid),
     release_stale(uuid, text, text, boolean, interval),

@@ -5,6 +5,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import pytest
 from db.builders import NEVER, permanent, sent, transient
 
 
@@ -231,3 +232,40 @@ async def test_a_channel_in_trouble_leaves_its_siblings_alone(tenant):
 
     assert {claim["channel_id"] for claim in rest} == {good}
     assert len(rest) == 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "ambiguous", "asked"),
+    [("verify", True, True), ("verify", False, False), ("resend", True, False)],
+)
+async def test_the_platform_is_to_be_asked_only_after_a_doubt_and_where_the_channel_wants_it(
+    tenant, policy, ambiguous, asked
+):
+    await tenant.backlog(await tenant.channel(on_ambiguous=policy), 1)
+    first = await tenant.claim_one()
+    await tenant.commit(transient(first, retry_after_ms=0, ambiguous=ambiguous), jitter=0)
+
+    again = await tenant.claim_one()
+
+    assert (first["verify"], again["verify"]) == (False, asked)
+
+
+async def test_an_expired_lease_is_a_doubt_too(tenant):
+    await tenant.backlog(await tenant.channel(on_ambiguous="verify"), 1)
+    claim = await tenant.claim_one()
+    await tenant.recover(now=claim["sending_lease_until"] + timedelta(seconds=1), jitter=0)
+    await tenant.set_delivery(claim["delivery_id"], "next_retry_at = now()")
+
+    assert (await tenant.claim_one())["verify"]
+
+
+async def test_a_doubt_that_nobody_can_clear_is_held_until_a_human_has_decided(tenant, operator):
+    await tenant.backlog(await tenant.channel(on_ambiguous="verify"), 1)
+    claim = await tenant.claim_one()
+    await tenant.commit(transient(claim, ambiguous=True, hold=True))
+    assert (await tenant.only_delivery())["hold_reason"] == "ambiguous"
+    assert (await tenant.history(claim["delivery_id"]))[-1] == "held"
+
+    await operator.resolve(claim["delivery_id"], "resend")
+
+    assert not (await tenant.claim_one())["verify"]

@@ -226,3 +226,21 @@ async def test_a_channel_with_one_post_is_not_lost_among_long_queues(tenant):
     claims = await simulate(tenant, 1.3, at=tenant.now)
 
     assert small in {claim["channel_id"] for claim in claims}
+
+
+async def test_a_call_beside_the_chat_is_charged_to_the_group_alone(tenant):
+    await tenant.group(10)
+    channel = await tenant.channel(rate_rps=1)
+    await tenant.backlog(channel, 1)
+    [claim] = await tenant.claim(now=START)
+    gate = (await tenant.state(channel))["next_allowed_at"]
+    fence = (tenant.workspace, claim["delivery_id"], claim["claim_token"])
+
+    slots = [
+        await tenant.db.fetchval("SELECT take_slot($1, $2, $3, p_now => $4, p_beside => true)", *fence, START)
+        for _ in range(2)
+    ]
+
+    assert [slot - claim["slot_at"] for slot in slots] == [timedelta(seconds=0.1), timedelta(seconds=0.2)]
+    assert (await tenant.state(channel))["next_allowed_at"] == gate
+    tenant.now = START + timedelta(minutes=1)

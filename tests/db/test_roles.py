@@ -6,11 +6,19 @@ import asyncpg
 import pytest
 
 ROLES = {
-    "autopost_ingest": {"resolve_endpoint", "admit_post", "refuse_ingress"},
+    "autopost_ingest": {
+        "admit_post",
+        "read_media_origins",
+        "refuse_ingress",
+        "remember_media_origin",
+        "resolve_endpoint",
+    },
     "autopost_dispatcher": {
         "claim_deliveries",
         "commit_deliveries",
         "due_workspaces",
+        "forget_uploads",
+        "keep_uploads",
         "next_due_at",
         "read_credentials",
         "read_outcomes",
@@ -18,6 +26,7 @@ ROLES = {
         "record_progress",
         "renew_leases",
         "take_slot",
+        "take_uploads",
     },
     "autopost_monitor": {
         "active_workspaces",
@@ -29,8 +38,10 @@ ROLES = {
         "snapshot",
     },
     "autopost_operator": {
+        "bind_credential",
         "disable_channels",
         "enable_channels",
+        "list_credentials",
         "pause_channels",
         "recount",
         "release_stale",

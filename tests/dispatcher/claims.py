@@ -1,13 +1,14 @@
 """Claims to send, made up."""
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RenderingId, WorkspaceId
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Claim
+from autopost_dispatcher.lease import Lease
 
 WORKSPACE = WorkspaceId(UUID(int=1))
 
@@ -31,8 +32,10 @@ def claim(**fields: Any) -> Claim:
         "settings": {},
         "progress": 0,
         "acknowledged": (),
+        "verify": False,
         "trace_id": None,
         "traceparent": None,
+        "created_at": datetime(2026, 1, 1, tzinfo=UTC),
         "age": timedelta(),
     }
     return Claim(**(given | fields))
@@ -40,4 +43,4 @@ def claim(**fields: Any) -> Claim:
 
 def job(lease: timedelta = timedelta(minutes=5), **fields: Any) -> Job:
     now = time.monotonic()
-    return Job(claim(**fields), now, now + lease.total_seconds(), None)
+    return Job(claim(**fields), now, Lease(now + lease.total_seconds()), None)

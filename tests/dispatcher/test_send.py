@@ -5,79 +5,23 @@ import time
 from datetime import timedelta
 
 import msgspec
-from autopost_adapters.base import Accepted, Target
-from autopost_contracts.ids import RenderingId, WorkspaceId
-from autopost_contracts.outcomes import Failed, Scope, Sent
-from autopost_contracts.plan import Part, Plan, TextPart
-from autopost_dispatcher.gateway import Claim
-from autopost_dispatcher.send import Released, Sender
-from autopost_runtime.config import Secret
+from autopost_adapters.base import Accepted
+from autopost_contracts.outcomes import Category, Failed, Scope, Sent
+from autopost_dispatcher.over import Released
 
 from dispatcher.claims import job
-
-TIMEOUT = timedelta(seconds=30)
-
-
-class Platform:
-    """Accepts everything, under the number of the call, until told otherwise."""
-
-    platform = "telegram"
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, Target]] = []
-        self.failure: Failed | None = None
-
-    async def send(self, part: Part, target: Target) -> Accepted | Failed:
-        self.sent.append((part.text, target))
-        return self.failure or Accepted(provider_ids=(str(len(self.sent)),))
+from dispatcher.world import CALL_TIME, Platform, World, sender
 
 
-class World:
-    """Plans, tokens and progress, as the sender asks for them."""
-
-    def __init__(self, *texts: str) -> None:
-        self.known: Plan | None = Plan(version=1, platform="telegram", parts=tuple(TextPart(text=t) for t in texts))
-        self.secret: Secret | None = Secret("token")
-        self.recorded: list[tuple[int, tuple[str, ...]]] = []
-        self.ours = True
-        self.slot_in: timedelta | None = timedelta()
-        self.asked_for_slots = 0
-
-    async def plan(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None:
-        return self.known
-
-    async def token(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Secret | None:
-        return self.secret
-
-    async def record_progress(self, claim: Claim, part: int, provider_ids: tuple[str, ...]) -> bool:
-        self.recorded.append((part, provider_ids))
-        return self.ours
-
-    async def take_slot(self, claim: Claim) -> timedelta | None:
-        self.asked_for_slots += 1
-        return self.slot_in
-
-
-def sender(platform: Platform, world: World, stopping: asyncio.Event | None = None) -> Sender:
-    return Sender(
-        {"telegram": platform},
-        world,
-        world,
-        world,
-        provider_timeout=TIMEOUT,
-        stopping=stopping or asyncio.Event(),
-    )
-
-
-async def test_every_part_is_sent_in_order_and_each_but_the_last_is_recorded_first() -> None:
+async def test_every_part_is_sent_in_order_and_recorded_before_the_next() -> None:
     platform, world = Platform(), World("one", "two", "three")
 
     outcome = await sender(platform, world).deliver(job(settings={"message_thread_id": 7}))
 
-    assert outcome == Sent(provider_message_id="1", parts=("1", "2", "3"))
-    assert [text for text, _ in platform.sent] == ["one", "two", "three"]
-    assert world.recorded == [(0, ("1",)), (1, ("2",))]
-    assert {(target.chat, target.thread) for _, target in platform.sent} == {("-1001", 7)}
+    assert outcome == Sent(provider_message_id="1", parts=(("1",), ("2",), ("3",)))
+    assert platform.texts == ["one", "two", "three"]
+    assert world.recorded == [(0, ("1",)), (1, ("2",)), (2, ("3",))]
+    assert {(target.chat, target.thread) for _, target, _ in platform.sent} == {("-1001", 7)}
 
 
 async def test_a_retry_sends_the_tail_only() -> None:
@@ -85,17 +29,18 @@ async def test_a_retry_sends_the_tail_only() -> None:
 
     outcome = await sender(platform, world).deliver(job(progress=2, acknowledged=(("a",), ("b",))))
 
-    assert [text for text, _ in platform.sent] == ["three"]
-    assert outcome == Sent(provider_message_id="a", parts=("a", "b", "1"))
+    assert platform.texts == ["three"]
+    assert outcome == Sent(provider_message_id="a", parts=(("a",), ("b",), ("1",)))
 
 
 async def test_a_failed_part_ends_the_delivery() -> None:
     platform, world = Platform(), World("one", "two")
-    platform.failure = Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=5)
+    failure = Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=5)
+    platform.failures = [failure]
 
     outcome = await sender(platform, world).deliver(job())
 
-    assert outcome is platform.failure
+    assert outcome is failure
     assert len(platform.sent) == 1
 
 
@@ -110,7 +55,7 @@ async def test_a_part_that_is_no_longer_ours_to_record_stops_without_a_word() ->
 async def test_nothing_is_sent_when_the_lease_has_no_time_left_for_the_call() -> None:
     platform = Platform()
 
-    outcome = await sender(platform, World("one")).deliver(job(lease=TIMEOUT))
+    outcome = await sender(platform, World("one")).deliver(job(lease=CALL_TIME))
 
     assert isinstance(outcome, Released)
     assert platform.sent == []
@@ -148,8 +93,8 @@ async def test_a_part_that_missed_its_slot_takes_another_and_is_sent() -> None:
 
     outcome = await sender(platform, world).deliver(late)
 
-    assert outcome == Sent(provider_message_id="1", parts=("1",))
-    assert world.asked_for_slots == 1
+    assert outcome == Sent(provider_message_id="1", parts=(("1",),))
+    assert len(world.slots_taken) == 1
 
 
 async def test_a_part_whose_slot_is_far_away_goes_back_unsent() -> None:
@@ -160,7 +105,7 @@ async def test_a_part_whose_slot_is_far_away_goes_back_unsent() -> None:
     outcome = await sender(platform, world).deliver(job())
 
     assert isinstance(outcome, Released)
-    assert [text for text, _ in platform.sent] == ["one"]
+    assert platform.texts == ["one"]
 
 
 async def test_a_claim_that_passed_on_gets_no_slot_and_sends_nothing_more() -> None:
@@ -168,7 +113,7 @@ async def test_a_claim_that_passed_on_gets_no_slot_and_sends_nothing_more() -> N
     world.slot_in = None
 
     assert await sender(platform, world).deliver(job()) is None
-    assert [text for text, _ in platform.sent] == ["one"]
+    assert platform.texts == ["one"]
 
 
 async def test_a_worker_that_is_late_again_and_again_gives_up() -> None:
@@ -178,3 +123,91 @@ async def test_a_worker_that_is_late_again_and_again_gives_up() -> None:
 
     assert isinstance(await sender(platform, world).deliver(late), Released)
     assert platform.sent == []
+
+
+async def test_one_part_alone_is_recorded_by_its_commit() -> None:
+    world = World("one")
+
+    await sender(Platform(), world).deliver(job())
+
+    assert world.recorded == []
+
+
+async def test_a_retry_whose_parts_are_all_acknowledged_sends_nothing() -> None:
+    platform, world = Platform(), World("one", "two")
+
+    outcome = await sender(platform, world).deliver(job(progress=2, acknowledged=(("a",), ("b",))))
+
+    assert outcome == Sent(provider_message_id="a", parts=(("a",), ("b",)))
+    assert platform.sent == []
+
+
+async def test_what_passes_by_itself_is_tried_again_in_new_slots_and_then_no_more() -> None:
+    platform, world = Platform(), World("one")
+    not_ready = Failed.transient(Scope.DELIVERY, "not_ready")
+    platform.failures = [not_ready] * 3
+
+    outcome = await sender(platform, world).deliver(job())
+
+    assert outcome is not_ready
+    assert platform.texts == ["one"] * 3
+    assert world.slots_taken == [False, False]
+
+
+async def test_a_refused_token_is_read_anew_next_time() -> None:
+    platform, world = Platform(), World("one")
+    platform.failures = [Failed.permanent(Scope.CHANNEL, "unauthorized")]
+
+    await sender(platform, world).deliver(job())
+
+    assert world.forgotten_tokens == 1
+
+
+async def test_a_lost_lease_ends_the_delivery_without_a_word() -> None:
+    platform, lost = Platform(), job()
+    lost.lease.is_lost = True
+
+    assert await sender(platform, World("one")).deliver(lost) is None
+    assert platform.sent == []
+
+
+async def test_what_is_found_to_have_arrived_is_not_sent_again() -> None:
+    platform, world = Platform(can_find=True), World("one", "two", "three")
+    platform.found = Accepted(provider_ids=("seen",))
+
+    outcome = await sender(platform, world).deliver(job(verify=True, progress=1, acknowledged=(("a",),)))
+
+    assert outcome == Sent(provider_message_id="a", parts=(("a",), ("seen",), ("1",)))
+    assert platform.asked == [("two", {"a"})]
+    assert platform.texts == ["three"]
+    assert world.recorded == [(1, ("seen",)), (2, ("1",))]
+
+
+async def test_what_is_not_found_is_sent() -> None:
+    platform, world = Platform(can_find=True), World("one")
+
+    outcome = await sender(platform, world).deliver(job(verify=True))
+
+    assert outcome == Sent(provider_message_id="1", parts=(("1",),))
+    assert world.slots_taken == [True]
+
+
+async def test_while_the_platform_cannot_say_nothing_is_sent_and_the_doubt_stays() -> None:
+    platform = Platform(can_find=True)
+    platform.found = Failed.permanent(Scope.CHANNEL, "forbidden")
+
+    outcome = await sender(platform, World("one")).deliver(job(verify=True))
+
+    assert platform.sent == []
+    assert isinstance(outcome, Failed)
+    assert (outcome.category, outcome.ambiguous, outcome.hold) == (Category.TRANSIENT, True, False)
+
+
+async def test_where_nobody_can_be_asked_a_human_must_decide() -> None:
+    platform = Platform(can_find=False)
+
+    outcome = await sender(platform, World("one")).deliver(job(verify=True))
+
+    assert platform.sent == []
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.ambiguous, outcome.hold) == ("cannot_verify", True, True)

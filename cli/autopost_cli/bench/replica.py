@@ -9,17 +9,15 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from autopost_adapters.base import Accepted, Adapter, Target
+from autopost_adapters.base import Accepted, Adapter, Held, Material, Source, Target
 from autopost_adapters.registry import adapters
 from autopost_contracts.ids import DeliveryId, WorkspaceId
-from autopost_contracts.outcomes import Failed
-from autopost_contracts.plan import Part
-from autopost_dispatcher.answers import Answers
+from autopost_contracts.plan import Part, PlannedMedia
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.credentials import Credentials
 from autopost_dispatcher.dispatch import poll
@@ -27,7 +25,7 @@ from autopost_dispatcher.gateway import NEVER, Gateway
 from autopost_dispatcher.pipeline import pipeline
 from autopost_dispatcher.schedule import Schedule
 from autopost_runtime import logs, telemetry
-from autopost_runtime.config import load
+from autopost_runtime.config import Secret, load
 from autopost_runtime.http import HttpClient
 from autopost_runtime.jetstream import open_bus
 from autopost_runtime.postgres import Database, open_database
@@ -46,9 +44,21 @@ class NoOp:
     """Every part is accepted at once; there is still one coroutine per delivery."""
 
     platform = "telegram"
+    uploads_apart = False
+    can_find = False
+    patience: Mapping[str, Sequence[timedelta]] = {}
 
-    async def send(self, part: Part, target: Target) -> Accepted | Failed:
+    async def identify(self, token: Secret) -> str:
+        return "1"
+
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted:
         return Accepted(provider_ids=("1",))
+
+    async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held:
+        return Held(provider_id="1")
+
+    async def find(self, part: Part, target: Target, since: datetime, other_than: Collection[str]) -> None:
+        return None
 
 
 class CountingGateway(Gateway):
@@ -128,7 +138,7 @@ async def replica(
                 bus,
                 adapters=sending,
                 tokens=Credentials(made.gateway, TOKEN),
-                answers=Answers(None),
+                store=None,
             ):
                 yield made
         finally:

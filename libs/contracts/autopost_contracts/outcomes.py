@@ -21,7 +21,8 @@ class Sent(Struct, frozen=True, kw_only=True, tag_field="result", tag="sent"):
     """Every part was acknowledged by the provider."""
 
     provider_message_id: str
-    parts: tuple[str, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+    """The ids of all messages, by part."""
     raw: dict[str, Any] = {}
 
 
@@ -34,6 +35,8 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="result", tag="failed"
     message: str = ""
     retry_after_ms: int | None = None
     ambiguous: bool = False
+    hold: bool = False
+    """Perhaps accepted, and the platform cannot be asked: a human must decide."""
     migrated_to: str | None = None
     """Where the chat is now, when the platform has moved it."""
     raw: dict[str, Any] = {}
@@ -47,6 +50,7 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="result", tag="failed"
         *,
         retry_after_ms: int | None = None,
         ambiguous: bool = False,
+        hold: bool = False,
         raw: dict[str, Any] | None = None,
     ) -> "Failed":
         return cls(
@@ -56,6 +60,7 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="result", tag="failed"
             message=message,
             retry_after_ms=retry_after_ms,
             ambiguous=ambiguous,
+            hold=hold,
             raw=raw or {},
         )
 

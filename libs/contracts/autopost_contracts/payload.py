@@ -55,6 +55,8 @@ class PostRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     routing: Routing = Routing()
     disable_preview: bool = False
     silent: bool = False
+    protect: bool = False
+    """Readers cannot forward or save it, where the platform knows such a thing."""
     source_ref: SourceRef | None = None
     scheduled_for: datetime | None = None
     meta: dict[str, Any] | None = None
@@ -98,3 +100,4 @@ class Flags(Struct, frozen=True, omit_defaults=True):
 
     disable_preview: bool = False
     silent: bool = False
+    protect: bool = False

@@ -1,7 +1,11 @@
 """The one HTTP client: calls to providers, and what it means when they do not answer.
 
 ``NotSent``: the request never left. ``Unanswered``: it may have arrived. Telegram keeps its token in the URL,
-so no exception, span or log line made here may hold one; that is why every raise is ``from None``.
+so no exception, span or log line made here may hold one; that is why the library's errors are left behind
+before ours are raised.
+
+A body may be streamed. What its source raises before the body is complete comes out as it is: the connection is
+broken, and nobody accepts half a body. A refusal that comes before the body was read is an answer like any other.
 """
 
 import ssl
@@ -18,6 +22,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from yarl import URL
 
 from autopost_runtime import telemetry
+from autopost_runtime.request_body import Outgoing, StreamedBody
 
 ANSWER_LIMIT = 1024 * 1024
 CONNECT_LIMIT = timedelta(seconds=10)
@@ -81,7 +86,8 @@ class HttpClient:
         url: str,
         *,
         json: Any = None,
-        form: Mapping[str, str] | aiohttp.FormData | None = None,
+        form: Mapping[str, str] | None = None,
+        body: StreamedBody | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: timedelta,
         span_name: str | None = None,
@@ -90,12 +96,16 @@ class HttpClient:
         """``template`` is the path without anything secret, for the span; the path itself never gets there."""
         started, status, error = time_ns(), None, "cancelled"
         target = _parse(url)
+        sending: Any = Outgoing(body) if body else _body(json, form)
         try:
-            answer = await self._exchange(method, target, _body(json, form), _headers(json, headers), timeout)
+            answer = await self._exchange(method, target, sending, _headers(json, headers), timeout)
             status, error = answer.status, str(answer.status)
             return answer
         except HttpError as exc:
             error = exc.code
+            raise
+        except Exception as exc:
+            error = type(exc).__name__
             raise
         finally:
             if telemetry.exporting():
@@ -112,11 +122,15 @@ class HttpClient:
             ) as response:
                 return HttpAnswer(response.status, response.headers, await self._read(response))
         except aiohttp.ClientError as exc:
-            raise _translate(exc) from None
+            lost = _translate(exc)
         except TimeoutError:  # the connect limit is shorter, so by now the request was on its way
-            raise Unanswered("read_timeout") from None
+            lost = Unanswered("read_timeout")
         except OSError as exc:
-            raise Unanswered(type(exc).__name__) from None
+            lost = Unanswered(type(exc).__name__)
+        if isinstance(body, Outgoing) and body.failure is not None:
+            raise body.failure
+        late = isinstance(body, Outgoing) and body.failed_late
+        raise (Unanswered("source_failed") if late else lost) from None
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         chunks: list[bytes] = []
@@ -188,7 +202,7 @@ def _limits(timeout: timedelta) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=total, connect=min(total / 2, CONNECT_LIMIT.total_seconds()))
 
 
-def _body(json: Any, form: Mapping[str, str] | aiohttp.FormData | None) -> Any:
+def _body(json: Any, form: Mapping[str, str] | None) -> Any:
     return _encode(json) if json is not None else form
 
 

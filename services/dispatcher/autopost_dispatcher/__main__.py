@@ -11,7 +11,6 @@ from autopost_runtime.objects import open_objects
 from autopost_runtime.postgres import open_database
 from autopost_runtime.service import Service, run
 
-from autopost_dispatcher.answers import Answers
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.credentials import Credentials
 from autopost_dispatcher.dispatch import poll, workspace_of
@@ -29,7 +28,11 @@ async def work(config: DispatcherConfig, service: Service) -> None:
     ):
         gateway, schedule = Gateway(database), Schedule()
         platforms = adapters(
-            http, telegram_url=config.telegram_api_url, max_url=config.max_api_url, timeout=config.provider_timeout
+            http,
+            telegram_url=config.telegram_api_url,
+            max_url=config.max_api_url,
+            timeout=config.provider_timeout,
+            upload_timeout=config.time_to_upload,
         )
         service.health.check("database", gateway.ping)
         service.health.inform("nats", lambda: bus.connected)
@@ -42,7 +45,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
             bus,
             adapters=platforms,
             tokens=Credentials(gateway),
-            answers=Answers(objects),
+            store=objects,
         ) as dispatch:
             metrics.gauge(
                 "autopost_deliveries_in_flight", "Deliveries being sent.", lambda: config.concurrency - dispatch.room()

@@ -17,6 +17,7 @@ from msgspec import Struct
 from opentelemetry.trace import Link
 
 from autopost_dispatcher.gateway import NEVER, Claim, Claimed, Gateway
+from autopost_dispatcher.lease import Lease
 from autopost_dispatcher.schedule import Schedule
 
 BREATH = timedelta(milliseconds=10)
@@ -30,7 +31,7 @@ class Job(Struct, frozen=True):
 
     claim: Claim
     slot_at: float
-    lease_until: float
+    lease: Lease
     link: Link | None
 
 
@@ -103,9 +104,9 @@ class Claimer:
             here = telemetry.link_to(telemetry.current_traceparent())
         answered = time.monotonic()
         claim_seconds.record(answered - started)
-        lease_until = started + self._lease.total_seconds()
+        until = started + self._lease.total_seconds()
         if claimed.claims:
             self._take(
-                [Job(claim, answered + claim.slot_in.total_seconds(), lease_until, here) for claim in claimed.claims]
+                [Job(claim, answered + claim.slot_in.total_seconds(), Lease(until), here) for claim in claimed.claims]
             )
         return claimed

@@ -21,7 +21,7 @@ from autopost_runtime.postgres import is_retryable
 
 from autopost_dispatcher.ended import Ended
 from autopost_dispatcher.gateway import Gateway
-from autopost_dispatcher.send import Released
+from autopost_dispatcher.over import Released
 from autopost_dispatcher.tell import tell
 
 BATCH = 500
@@ -114,7 +114,7 @@ def _outcome(ended: Ended) -> dict[str, Any]:
     match outcome := ended.outcome:
         case Sent():
             sent = base | {"result": "sent", "provider_message_id": outcome.provider_message_id}
-            return sent | {"parts": outcome.parts} if len(outcome.parts) > 1 else sent
+            return sent | {"parts": outcome.parts} if sum(map(len, outcome.parts)) > 1 else sent
         case Failed():
             return base | {
                 "result": "failed",
@@ -125,6 +125,7 @@ def _outcome(ended: Ended) -> dict[str, Any]:
                 "snippet": outcome.raw.get("snippet", "")[:SNIPPET] or None,
                 "retry_after_ms": outcome.retry_after_ms,
                 "ambiguous": outcome.ambiguous,
+                "hold": outcome.hold,
                 "migrated_to": outcome.migrated_to,
                 "payload_ref": ended.payload_ref,
             }

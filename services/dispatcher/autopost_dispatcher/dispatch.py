@@ -44,6 +44,9 @@ class Dispatch:
         if self.room() >= self._enough:
             self.has_room.set()
 
+    def flights(self) -> list[Job]:
+        return list(self._flights.values())
+
     def take(self, jobs: list[Job]) -> None:
         for job in jobs:
             task = asyncio.create_task(self._fly(job))

@@ -4,7 +4,7 @@ from autopost_contracts.outcomes import Outcome
 from msgspec import Struct
 
 from autopost_dispatcher.gateway import Claim
-from autopost_dispatcher.send import Released
+from autopost_dispatcher.over import Released
 
 
 class Ended(Struct, frozen=True):

@@ -1,9 +1,10 @@
 """The dispatcher's calls into the database: one method per function, no other SQL."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import MAXYEAR, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
+from autopost_adapters.base import Held
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RenderingId, RunId, WorkspaceId
 from autopost_contracts.plan import Plan
 from autopost_runtime.postgres import Database
@@ -36,8 +37,11 @@ class Claim(Struct, frozen=True, kw_only=True):
     progress: int
     """How many parts of the plan are acknowledged already."""
     acknowledged: tuple[tuple[str, ...], ...]
+    verify: bool
+    """The attempt before may have arrived: the platform must be asked before another."""
     trace_id: str | None
     traceparent: str | None
+    created_at: datetime
     age: timedelta
 
 
@@ -53,6 +57,19 @@ class Credential(Struct, frozen=True, kw_only=True):
     secret_ref: str
     sealed: bytes | None
     rotated_at: datetime
+
+
+class Upload(Struct, frozen=True, kw_only=True):
+    """What there is to know about a blob before it is sent: the platform's id for it, or where it lies."""
+
+    blob_ref: str
+    verdict: Literal["held", "ours", "busy", "missing"]
+    provider_id: str | None
+    origin_url: str | None
+    sha256: str | None
+    content_type: str | None
+    size_bytes: int | None
+    name: str | None
 
 
 class Gateway:
@@ -102,15 +119,62 @@ class Gateway:
         )
         return bool(recorded)
 
-    async def take_slot(self, claim: Claim) -> timedelta | None:
+    async def take_slot(self, claim: Claim, *, beside: bool) -> timedelta | None:
         """How long until the next call of this delivery may go out; ``None`` when the claim is no longer ours."""
         row = await self._database.fetchrow(
-            "SELECT take_slot($1, $2, $3) AS slot, clock_timestamp() AS now",
+            "SELECT take_slot($1, $2, $3, p_beside => $4) AS slot, clock_timestamp() AS now",
             claim.workspace_id,
             claim.delivery_id,
             claim.claim_token,
+            beside,
         )
         return None if row is None or row["slot"] is None else row["slot"] - row["now"]
+
+    async def renew_leases(self, workspace: WorkspaceId, claims: Sequence[Claim], lease: timedelta) -> set[DeliveryId]:
+        """Those of these claims that are still ours, now for as long as this."""
+        rows = await self._database.fetch(
+            "SELECT renew_leases($1, $2, $3, $4) AS delivery_id",
+            workspace,
+            [claim.delivery_id for claim in claims],
+            [claim.claim_token for claim in claims],
+            lease,
+        )
+        return {DeliveryId(row["delivery_id"]) for row in rows}
+
+    async def take_uploads(self, claim: Claim, bot_id: str, kinds: Mapping[str, str]) -> list[Upload]:
+        rows = await self._database.fetch(
+            "SELECT * FROM take_uploads($1, $2, $3, $4, $5, $6, $7)",
+            claim.workspace_id,
+            claim.delivery_id,
+            claim.claim_token,
+            claim.platform,
+            bot_id,
+            list(kinds),
+            list(kinds.values()),
+        )
+        return [convert(dict(row), Upload) for row in rows]
+
+    async def keep_uploads(self, claim: Claim, bot_id: str, held: Mapping[str, tuple[str, Held]]) -> None:
+        await self._database.fetch(
+            "SELECT keep_uploads($1, $2, $3, $4, $5, $6, $7)",
+            claim.workspace_id,
+            claim.platform,
+            bot_id,
+            list(held),
+            [kind for kind, _ in held.values()],
+            [one.provider_id for _, one in held.values()],
+            [one.lifetime for _, one in held.values()],
+        )
+
+    async def forget_uploads(self, claim: Claim, bot_id: str, ids: Mapping[str, str]) -> None:
+        await self._database.fetch(
+            "SELECT forget_uploads($1, $2, $3, $4, $5)",
+            claim.workspace_id,
+            claim.platform,
+            bot_id,
+            list(ids),
+            list(ids.values()),
+        )
 
     async def commit_deliveries(
         self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
@@ -156,8 +220,10 @@ def _claim(workspace: WorkspaceId, row: Any) -> Claim:
         settings=row["settings"],
         progress=len(progress.get("sent_items", ())),
         acknowledged=tuple(tuple(ids) for ids in progress.get("provider_message_ids", ())),
+        verify=row["verify"],
         trace_id=row["trace_id"],
         traceparent=row["traceparent"],
+        created_at=row["created_at"],
         age=row["now"] - row["created_at"],
     )
 

@@ -9,17 +9,23 @@ from autopost_adapters.base import Adapter
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
 from autopost_runtime.jetstream import Bus
+from autopost_runtime.objects import Objects
 from autopost_runtime.service import Service
 
 from autopost_dispatcher.answers import Answers
+from autopost_dispatcher.bots import Bots
 from autopost_dispatcher.claim import Claimer
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import Dispatch
+from autopost_dispatcher.flight import Desk
 from autopost_dispatcher.gateway import Gateway
+from autopost_dispatcher.lease import Renewal
+from autopost_dispatcher.media import Shelf
 from autopost_dispatcher.plans import PlanCache
 from autopost_dispatcher.schedule import Schedule
 from autopost_dispatcher.send import Sender, Tokens
+from autopost_dispatcher.slots import Slots
 
 TO_COMMIT = timedelta(seconds=1.5)
 """What a stop keeps back for committing how the last calls ended."""
@@ -35,17 +41,18 @@ async def pipeline(
     *,
     adapters: Mapping[str, Adapter],
     tokens: Tokens,
-    answers: Answers,
+    store: Objects | None,
 ) -> AsyncIterator[Dispatch]:
     """Leaving claims nothing more, lets calls in flight be answered, and commits how they ended: no lease is left."""
-    sender = Sender(
-        adapters,
-        PlanCache(gateway),
-        tokens,
-        gateway,
-        provider_timeout=config.provider_timeout,
-        stopping=service.stopping,
+    desk = Desk(
+        progress=gateway,
+        slots=Slots(gateway, service.stopping),
+        shelf=Shelf(gateway, store),
+        bots=Bots(),
+        call_time=(config.provider_timeout + config.margin).total_seconds(),
+        upload_time=(config.time_to_upload + config.margin).total_seconds(),
     )
+    sender = Sender(adapters, PlanCache(gateway), tokens, desk)
 
     def committed(workspace: WorkspaceId) -> None:
         schedule.wake(workspace)
@@ -57,7 +64,7 @@ async def pipeline(
         disable_streak=config.disable_after_permanent_streak,
         committed=committed,
     )
-    dispatch = Dispatch(sender, answers, committer, concurrency=config.concurrency)
+    dispatch = Dispatch(sender, Answers(store), committer, concurrency=config.concurrency)
     claimer = Claimer(
         gateway,
         schedule,
@@ -70,6 +77,7 @@ async def pipeline(
         take=dispatch.take,
     )
     service.spawn(committer.run(), "commit")
+    service.spawn(Renewal(gateway, config.sending_lease, dispatch.flights).run(), "renew")
     claims = [service.spawn(claimer.run(), f"claim-{number}") for number in range(config.claimers)]
     try:
         yield dispatch

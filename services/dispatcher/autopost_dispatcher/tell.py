@@ -13,7 +13,7 @@ from autopost_runtime import metrics
 from autopost_runtime.logs import get_logger
 
 from autopost_dispatcher.ended import Ended
-from autopost_dispatcher.send import Released
+from autopost_dispatcher.over import Released
 
 FEW = 20
 

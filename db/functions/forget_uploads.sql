@@ -1,0 +1,40 @@
+-- forget_uploads(workspace_id, provider, bot_id, blob_refs, provider_ids) -> nothing
+--
+-- The provider does not know these ids any more: who needs such a blob next brings it again. An id that was
+-- replaced meanwhile stays.
+--
+-- Changes      media_blobs
+-- Locks        media_blobs by key
+CREATE OR REPLACE FUNCTION forget_uploads(
+    p_workspace_id uuid,
+    p_provider text,
+    p_bot_id text,
+    p_blob_refs text[],
+    p_provider_ids text[]
+)
+RETURNS void
+LANGUAGE sql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+    WITH gone AS MATERIALIZED (
+        SELECT b.blob_ref
+        FROM unnest(p_blob_refs, p_provider_ids) AS g (blob_ref, provider_id)
+        JOIN media_blobs b
+          ON b.workspace_id = p_workspace_id
+         AND b.blob_ref = g.blob_ref
+         AND b.provider = p_provider
+         AND b.bot_id = p_bot_id
+         AND b.file_id = g.provider_id
+        ORDER BY b.blob_ref
+        FOR UPDATE OF b
+    )
+    UPDATE media_blobs b
+    SET file_id = NULL,
+        expires_at = NULL,
+        updated_at = clock_timestamp()
+    FROM gone g
+    WHERE b.workspace_id = p_workspace_id
+      AND b.blob_ref = g.blob_ref
+      AND b.provider = p_provider
+      AND b.bot_id = p_bot_id
+$$;

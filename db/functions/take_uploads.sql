@@ -1,0 +1,100 @@
+-- take_uploads(workspace_id, delivery_id, claim_token, provider, bot_id, blob_refs, kinds) -> one row per blob
+--
+-- Before a claim sends media: what the provider already holds for this bot, and what this claim must bring there.
+-- A blob is brought by one claim at a time, on all replicas together. All that is missing is taken, or nothing.
+--
+-- Verdicts     held     under provider_id, as this kind (a photo's id is no good for a document)
+--              ours     not there, and now this claim's to bring: its origin comes with it
+--              busy     another claim is bringing it: nothing was taken, ask again. It ends with that claim, or is over
+--                       when its lease is.
+--              missing  not there, and the origin is gone
+-- Changes      media_blobs.upload_*
+-- Locks        media_blobs by key
+CREATE OR REPLACE FUNCTION take_uploads(
+    p_workspace_id uuid,
+    p_delivery_id uuid,
+    p_claim_token uuid,
+    p_provider text,
+    p_bot_id text,
+    p_blob_refs text[],
+    p_kinds text[]
+)
+RETURNS TABLE (
+    blob_ref text,
+    verdict text,
+    provider_id text,
+    origin_url text,
+    sha256 text,
+    content_type text,
+    size_bytes bigint,
+    name text
+)
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO media_blobs (workspace_id, blob_ref, provider, bot_id)
+    SELECT DISTINCT p_workspace_id, w.blob_ref, p_provider, p_bot_id
+    FROM unnest(p_blob_refs) AS w (blob_ref)
+    ORDER BY w.blob_ref
+    ON CONFLICT DO NOTHING;
+    PERFORM 1
+    FROM media_blobs b
+    WHERE b.workspace_id = p_workspace_id
+      AND b.provider = p_provider
+      AND b.bot_id = p_bot_id
+      AND b.blob_ref = ANY (p_blob_refs)
+    ORDER BY b.blob_ref
+    FOR UPDATE;
+
+    RETURN QUERY
+    WITH asked AS MATERIALIZED (
+        SELECT b.blob_ref, b.file_id, o.origin_url, o.sha256, o.content_type, o.size_bytes, o.name,
+               CASE
+                   WHEN b.file_id IS NOT NULL
+                    AND b.meta ->> 'kind' = w.kind
+                    AND coalesce(b.expires_at, 'infinity') > clock_timestamp() THEN 'held'
+                   WHEN (b.upload_delivery_id, b.upload_token) <> (p_delivery_id, p_claim_token) AND EXISTS (
+                       SELECT 1
+                       FROM deliveries d
+                       WHERE d.workspace_id = p_workspace_id
+                         AND d.delivery_id = b.upload_delivery_id
+                         AND d.claim_token = b.upload_token
+                         AND d.status = 'sending'
+                         AND d.sending_lease_until > clock_timestamp()
+                   ) THEN 'busy'
+                   WHEN o.blob_ref IS NULL THEN 'missing'
+                   ELSE 'ours'
+               END AS verdict
+        FROM (
+            SELECT DISTINCT ON (g.blob_ref) g.blob_ref, g.kind
+            FROM unnest(p_blob_refs, p_kinds) AS g (blob_ref, kind)
+            ORDER BY g.blob_ref
+        ) AS w
+        JOIN media_blobs b
+          ON b.workspace_id = p_workspace_id
+         AND b.blob_ref = w.blob_ref
+         AND b.provider = p_provider
+         AND b.bot_id = p_bot_id
+        LEFT JOIN media_origin o
+          ON o.workspace_id = p_workspace_id
+         AND o.blob_ref = w.blob_ref
+    ), took AS (
+        UPDATE media_blobs b
+        SET upload_delivery_id = p_delivery_id,
+            upload_token = p_claim_token,
+            updated_at = clock_timestamp()
+        FROM asked a
+        WHERE b.workspace_id = p_workspace_id
+          AND b.provider = p_provider
+          AND b.bot_id = p_bot_id
+          AND b.blob_ref = a.blob_ref
+          AND a.verdict = 'ours'
+          AND NOT EXISTS (SELECT 1 FROM asked other WHERE other.verdict IN ('busy', 'missing'))
+    )
+    SELECT a.blob_ref, a.verdict, CASE WHEN a.verdict = 'held' THEN a.file_id END,
+           a.origin_url, a.sha256, a.content_type, a.size_bytes, a.name
+    FROM asked a
+    ORDER BY a.blob_ref;
+END $$;

@@ -1,0 +1,178 @@
+"""One delivery on its way: part by part, each in its slot, each recorded before the next one goes out."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+from autopost_adapters.base import Accepted, Adapter, Held, Material, MediaMissing, Target
+from autopost_contracts.outcomes import Category, Failed, Outcome, Scope, Sent
+from autopost_contracts.plan import MediaPart, Part, Plan, PlannedMedia
+from autopost_runtime import metrics
+
+from autopost_dispatcher.bots import Bots
+from autopost_dispatcher.claim import Job
+from autopost_dispatcher.gateway import Claim
+from autopost_dispatcher.media import Shelf
+from autopost_dispatcher.over import Over, Released
+from autopost_dispatcher.slots import Slots
+
+provider_seconds = metrics.histogram("autopost_provider_call_seconds", "How long provider calls took.")
+
+
+class Progress(Protocol):
+    async def record_progress(self, claim: Claim, part: int, provider_ids: tuple[str, ...]) -> bool: ...
+
+
+class Desk(msgspec.Struct, frozen=True, kw_only=True):
+    """What all flights of a process share."""
+
+    progress: Progress
+    slots: Slots
+    shelf: Shelf
+    bots: Bots
+    call_time: float
+    """Seconds that must be left of a lease before a call, and before one that carries media."""
+    upload_time: float
+
+
+class Flight:
+    def __init__(self, desk: Desk, adapter: Adapter, plan: Plan, target: Target, job: Job) -> None:
+        self._desk = desk
+        self._adapter = adapter
+        self._plan = plan
+        self._target = target
+        self._job = job
+        self._called = False
+
+    async def run(self) -> Outcome | Released | None:
+        """``None`` when the claim turned out to be somebody else's by now: there is nothing to commit."""
+        try:
+            return await self._fly()
+        except Over as over:
+            return over.outcome
+
+    async def _fly(self) -> Sent:
+        claim, parts = self._job.claim, self._plan.parts
+        ids = list(claim.acknowledged)
+        for index in range(claim.progress, len(parts)):
+            found = await self._look_for(parts[index]) if claim.verify and index == claim.progress else None
+            accepted = found or await self._bring(parts[index])
+            ids.append(accepted.provider_ids)
+            if len(parts) > 1 and not await self._desk.progress.record_progress(claim, index, accepted.provider_ids):
+                raise Over(None)
+        return Sent(provider_message_id=ids[self._plan.main_part][0], parts=tuple(ids))
+
+    async def _look_for(self, part: Part) -> Accepted | None:
+        """The attempt before may have arrived. While the platform does not say that it has not, nothing is sent."""
+        if not self._adapter.can_find:
+            message = f"{self._adapter.platform} cannot be asked whether it arrived"
+            raise Over(Failed.transient(Scope.DELIVERY, "cannot_verify", message, ambiguous=True, hold=True))
+        await self._next_slot(beside=True)
+        claim = self._job.claim
+        known = {one for part_ids in claim.acknowledged for one in part_ids}
+        found = await self._adapter.find(part, self._target, claim.created_at, known)
+        if isinstance(found, Failed):
+            raise Over(msgspec.structs.replace(found, category=Category.TRANSIENT, ambiguous=True))
+        return found
+
+    async def _bring(self, part: Part) -> Accepted:
+        """One acknowledged part. An id that the platform has forgotten is replaced once."""
+        media = await self._materials(part)
+        answer = await self._send(part, media)
+        if isinstance(answer, Failed) and answer.code == "media_expired":
+            stale = _stale(part, media)
+            if not stale:
+                raise Over(msgspec.structs.replace(answer, category=Category.PERMANENT))
+            await self._desk.shelf.forget(self._job.claim, await self._bot(), stale)
+            media = await self._materials(part)
+            answer = await self._send(part, media)
+        if isinstance(answer, Failed):
+            raise Over(answer)
+        await self._keep(part, media, answer.held)
+        return answer
+
+    async def _send(self, part: Part, media: Sequence[Material]) -> Accepted | Failed:
+        """Again, after a while, as long as the platform only asks for patience."""
+        has_bytes = any(not isinstance(one, str) for one in media)
+        waits = {code: list(steps) for code, steps in self._adapter.patience.items()}
+        while True:
+            await self._next_slot(has_bytes=has_bytes)
+            started = time.monotonic()
+            answer = await self._adapter.send(part, self._target, media)
+            outcome = answer.code if isinstance(answer, Failed) else "accepted"
+            labels = {"platform": self._adapter.platform, "outcome": outcome}
+            provider_seconds.record(time.monotonic() - started, labels)
+            if not isinstance(answer, Failed) or not waits.get(answer.code):
+                return answer
+            await self._wait(waits[answer.code].pop(0).total_seconds())
+
+    async def _materials(self, part: Part) -> list[Material]:
+        items = part.media if isinstance(part, MediaPart) else ()
+        if not any(item.blob_ref for item in items):
+            return [_own_id(item) for item in items]
+        bot = await self._bot()
+        try:
+            found = await self._desk.shelf.materials(self._job.claim, bot, items, self._wait)
+        except MediaMissing as exc:
+            raise Over(Failed.permanent(Scope.DELIVERY, "media_missing_origin", f"{exc} is gone")) from None
+        if self._adapter.uploads_apart:
+            found = await self._upload(found, items, bot)
+        return [found[item.blob_ref] if item.blob_ref else _own_id(item) for item in items]
+
+    async def _upload(
+        self, found: Mapping[str, Material], items: Sequence[PlannedMedia], bot: str
+    ) -> Mapping[str, Material]:
+        ids = dict(found)
+        for item in items:
+            source = ids.get(item.blob_ref or "")
+            if item.blob_ref is None or source is None or isinstance(source, str):
+                continue
+            await self._next_slot(beside=True, has_bytes=True)
+            held = await self._adapter.upload(item, source, self._target)
+            if isinstance(held, Failed):
+                raise Over(held)
+            await self._desk.shelf.keep(self._job.claim, bot, {item.blob_ref: (item.type, held)})
+            ids[item.blob_ref] = held.provider_id
+        return ids
+
+    async def _keep(self, part: Part, media: Sequence[Material], held: Sequence[Held | None]) -> None:
+        """What went up with the message need not go up again."""
+        items = part.media if isinstance(part, MediaPart) else ()
+        brought = {
+            item.blob_ref: (item.type, one)
+            for item, material, one in zip(items, media, held, strict=False)
+            if item.blob_ref and one and not isinstance(material, str)
+        }
+        if brought:
+            await self._desk.shelf.keep(self._job.claim, await self._bot(), brought)
+
+    async def _bot(self) -> str:
+        answer = await self._desk.bots.identity(self._adapter, self._target.token, lambda: self._next_slot(beside=True))
+        if isinstance(answer, Failed):
+            raise Over(answer)
+        return answer
+
+    async def _next_slot(self, *, beside: bool = False, has_bytes: bool = False) -> None:
+        desk = self._desk
+        call_time = desk.upload_time if has_bytes else desk.call_time
+        if self._called or beside:
+            await desk.slots.next(self._job, call_time, beside=beside)
+        else:
+            self._called = True
+            await desk.slots.first(self._job, call_time)
+
+    async def _wait(self, seconds: float) -> None:
+        await self._desk.slots.pause(seconds)
+        self._desk.slots.check(self._job)
+
+
+def _own_id(item: PlannedMedia) -> str:
+    return item.file_id or item.attachment_token or item.url or ""
+
+
+def _stale(part: Part, media: Sequence[Material]) -> Mapping[str, str]:
+    """The ids that we remembered, by blob; one that came with the post cannot be replaced."""
+    items = part.media if isinstance(part, MediaPart) else ()
+    pairs = zip(items, media, strict=True)
+    return {item.blob_ref: one for item, one in pairs if item.blob_ref and isinstance(one, str)}

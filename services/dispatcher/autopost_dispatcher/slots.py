@@ -1,0 +1,75 @@
+"""When the calls of a delivery may go out: each in a slot of its own, inside the lease, until the order to stop."""
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import Protocol
+
+from autopost_dispatcher.claim import Job
+from autopost_dispatcher.gateway import Claim
+from autopost_dispatcher.over import Over, Released
+from autopost_dispatcher.pace import LATE, Pace
+
+TRIES = 5
+"""Slots that a call may miss before it is given back: then this worker is too slow for anything."""
+PATIENCE = 5.0
+"""Seconds that a delivery waits in our hands for a slot; a longer wait, after a provider's 429, is the queue's."""
+
+
+class Gates(Protocol):
+    async def take_slot(self, claim: Claim, *, beside: bool) -> timedelta | None: ...
+
+
+class Slots:
+    def __init__(self, gates: Gates, stopping: asyncio.Event) -> None:
+        self._gates = gates
+        self._stopping = stopping
+        self._pace = Pace()
+
+    async def first(self, job: Job, call_time: float) -> None:
+        """Returns when the call may go out, in the slot that came with the claim if that was not missed."""
+        await self._come(job, job.slot_at, call_time, beside=False)
+
+    async def next(self, job: Job, call_time: float, *, beside: bool = False) -> None:
+        """As ``first``, for a call after it. ``beside``: one that puts nothing into the chat."""
+        if not beside:
+            await self.pause(job.claim.pace.total_seconds())
+        await self._come(job, await self._take(job, beside), call_time, beside)
+
+    async def pause(self, seconds: float) -> None:
+        """Not beyond the order to stop."""
+        if seconds > 0:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._stopping.wait()
+            except TimeoutError:
+                return
+
+    def check(self, job: Job, call_time: float = 0.0) -> None:
+        """Unless there is time for the call, it must not be made."""
+        if job.lease.is_lost:
+            raise Over(None)
+        if job.lease.left() < call_time or self._stopping.is_set():
+            raise Over(Released())
+
+    async def _come(self, job: Job, slot: float, call_time: float, beside: bool) -> None:
+        for _ in range(TRIES):
+            ahead = slot - time.monotonic()
+            if ahead > PATIENCE:
+                raise Over(Released())
+            await self.pause(ahead)
+            wait = self._pace.wait(job.claim, slot)
+            if wait is not None:
+                planned = time.monotonic() + wait
+                await self.pause(wait)
+                self.check(job, call_time)
+                if time.monotonic() - planned < LATE:  # unless the whole process stood still meanwhile
+                    return
+            slot = await self._take(job, beside)
+        raise Over(Released())
+
+    async def _take(self, job: Job, beside: bool) -> float:
+        wait = await self._gates.take_slot(job.claim, beside=beside)
+        if wait is None:
+            raise Over(None)
+        return time.monotonic() + wait.total_seconds()

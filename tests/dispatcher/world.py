@@ -1,0 +1,162 @@
+"""A platform and a database as a flight sees them, small enough to be looked into."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from autopost_adapters.base import Accepted, Held, Material, Source, Target
+from autopost_contracts.ids import RenderingId, WorkspaceId
+from autopost_contracts.outcomes import Failed
+from autopost_contracts.plan import MediaPart, Part, Plan, PlannedMedia, TextPart
+from autopost_dispatcher.bots import Bots
+from autopost_dispatcher.flight import Desk
+from autopost_dispatcher.gateway import Claim, Upload
+from autopost_dispatcher.media import Shelf
+from autopost_dispatcher.send import Sender
+from autopost_dispatcher.slots import Slots
+from autopost_runtime.config import Secret
+from autopost_runtime.objects import ObjectMissing
+
+CALL_TIME = timedelta(seconds=30)
+UPLOAD_TIME = timedelta(seconds=120)
+
+
+class Platform:
+    """Accepts everything, under the number of the call, until told otherwise."""
+
+    platform = "telegram"
+    patience: Mapping[str, Sequence[timedelta]] = {"not_ready": (timedelta(), timedelta())}
+
+    def __init__(self, *, uploads_apart: bool = False, can_find: bool = False) -> None:
+        self.uploads_apart = uploads_apart
+        self.can_find = can_find
+        self.sent: list[tuple[str, Target, list[str | bytes]]] = []
+        self.uploaded: list[bytes] = []
+        self.failures: list[Failed] = []
+        self.found: Accepted | Failed | None = None
+        self.asked: list[tuple[str, set[str]]] = []
+        self.identified = 0
+
+    async def identify(self, token: Secret) -> str:
+        self.identified += 1
+        return "77"
+
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
+        given = [one if isinstance(one, str) else await _read(one) for one in media]
+        self.sent.append((part.text, target, given))
+        if self.failures:
+            return self.failures.pop(0)
+        held = tuple(None if isinstance(one, str) else Held(provider_id=f"file-{one.decode()}") for one in given)
+        return Accepted(provider_ids=(str(len(self.sent)),), held=held)
+
+    async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
+        self.uploaded.append(await _read(source))
+        return self.failures.pop(0) if self.failures else Held(provider_id=f"token-{len(self.uploaded)}")
+
+    async def find(
+        self, part: Part, target: Target, since: datetime, other_than: Collection[str]
+    ) -> Accepted | Failed | None:
+        self.asked.append((part.text, set(other_than)))
+        return self.found
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for text, _, _ in self.sent]
+
+
+class World:
+    """Plans, tokens, progress, slots and uploads, as a sender asks for them."""
+
+    bucket = "bucket"
+
+    def __init__(self, *texts: str, parts: Sequence[Part] = ()) -> None:
+        made = tuple(parts) or tuple(TextPart(text=text) for text in texts)
+        self.known: Plan | None = Plan(version=1, platform="telegram", parts=made)
+        self.secret: Secret | None = Secret("token")
+        self.forgotten_tokens = 0
+        self.recorded: list[tuple[int, tuple[str, ...]]] = []
+        self.ours = True
+        self.slot_in: timedelta | None = timedelta()
+        self.slots_taken: list[bool] = []
+        """For each slot asked for: whether it was for a call beside the chat."""
+        self.blobs: dict[str, bytes] = {}
+        self.ids: dict[str, str] = {}
+        self.busy = 0
+        """How often another claim is found to be bringing what is asked for."""
+        self.takes = 0
+        self.was_asked = asyncio.Event()
+
+    async def plan(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None:
+        return self.known
+
+    async def token(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Secret | None:
+        return self.secret
+
+    def forget(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> None:
+        self.forgotten_tokens += 1
+
+    async def record_progress(self, claim: Claim, part: int, provider_ids: tuple[str, ...]) -> bool:
+        self.recorded.append((part, provider_ids))
+        return self.ours
+
+    async def take_slot(self, claim: Claim, *, beside: bool) -> timedelta | None:
+        self.slots_taken.append(beside)
+        return self.slot_in
+
+    async def take_uploads(self, claim: Claim, bot_id: str, kinds: Mapping[str, str]) -> list[Upload]:
+        self.takes += 1
+        self.was_asked.set()
+        self.busy -= 1
+        return [self._upload(ref, busy=self.busy >= 0) for ref in kinds]
+
+    async def keep_uploads(self, claim: Claim, bot_id: str, held: Mapping[str, tuple[str, Held]]) -> None:
+        self.ids |= {ref: one.provider_id for ref, (_, one) in held.items()}
+
+    async def forget_uploads(self, claim: Claim, bot_id: str, ids: Mapping[str, str]) -> None:
+        for ref in ids:
+            self.ids.pop(ref, None)
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        if key not in self.blobs:
+            raise ObjectMissing(key)
+        for byte in self.blobs[key]:
+            yield bytes([byte])
+
+    def store(self, body: bytes) -> PlannedMedia:
+        ref = f"sha256:{sha256(body).hexdigest()}"
+        self.blobs[ref] = body
+        return PlannedMedia(type="image", blob_ref=ref, size=len(body))
+
+    def _upload(self, ref: str, *, busy: bool) -> Upload:
+        held = self.ids.get(ref)
+        return Upload(
+            blob_ref=ref,
+            verdict="held" if held else "busy" if busy else "ours" if ref in self.blobs else "missing",
+            provider_id=held,
+            origin_url=f"s3://{self.bucket}/{ref}",
+            sha256=ref.removeprefix("sha256:"),
+            content_type="image/png",
+            size_bytes=len(self.blobs.get(ref, b"")),
+            name=None,
+        )
+
+
+def sender(platform: Platform, world: World, stopping: asyncio.Event | None = None) -> Sender:
+    desk = Desk(
+        progress=world,
+        slots=Slots(world, stopping or asyncio.Event()),
+        shelf=Shelf(world, world),
+        bots=Bots(),
+        call_time=CALL_TIME.total_seconds(),
+        upload_time=UPLOAD_TIME.total_seconds(),
+    )
+    return Sender({"telegram": platform}, world, world, desk)
+
+
+def pictures(*items: PlannedMedia) -> MediaPart:
+    return MediaPart(media=items)
+
+
+async def _read(source: Source) -> bytes:
+    return b"".join([chunk async for chunk in source.open()])
