@@ -33,6 +33,7 @@ class Call:
     text: str | None = None
     body_sha256: str = hashlib.sha256(b"").hexdigest()
     message_ids: list[int | str] = field(default_factory=list)
+    uploads: int = 0
 
 
 Act = Callable[[], Reply]
@@ -114,6 +115,7 @@ class Exchange:
                 text=call.text,
                 body_sha256=call.body_sha256,
                 message_ids=call.message_ids,
+                uploads=call.uploads,
                 fault=fault.name if fault else None,
             )
         )

@@ -44,6 +44,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None
     body_sha256: str
     message_ids: list[int | str]
+    uploads: int
+    """Files whose bytes came with the request."""
     fault: str | None
 
 

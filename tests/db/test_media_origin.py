@@ -9,6 +9,7 @@ from db.builders import Tenant
 
 PNG = sha256(b"png").hexdigest()
 MP4 = sha256(b"mp4").hexdigest()
+UNKNOWN = sha256(b"never stored").hexdigest()
 EARLIER = "UPDATE media_origin SET last_seen_at = last_seen_at - interval '1 day'"
 
 
@@ -46,10 +47,11 @@ async def test_what_was_remembered_is_read_by_its_ref(tenant):
     ]
 
 
-async def test_a_ref_that_is_asked_for_twice_is_one_row_and_an_unknown_one_is_none(tenant):
+async def test_each_ref_that_is_asked_for_and_known_is_one_row(tenant):
     await remember(tenant, PNG)
+    await remember(tenant, MP4)
 
-    found = await read(tenant, PNG, PNG, MP4)
+    found = await read(tenant, PNG, PNG, UNKNOWN)
 
     assert [blob_ref for blob_ref, *_ in found] == [ref(PNG)]
 

@@ -206,11 +206,14 @@ async def test_a_database_that_is_away_is_the_error_of_whoever_asked_and_is_aske
             return await super().read_credential(workspace, platform, auth_ref)
 
     credentials = Credentials(Away("env:BOT_TOKEN"), {"BOT_TOKEN": "1:a"})
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, complaint: complaints.append(complaint))
 
     with pytest.raises(ConnectionRefusedError):
         await credentials.token(WORKSPACE, "telegram", "bot")
 
     assert await credentials.token(WORKSPACE, "telegram", "bot") == Secret("1:a")
+    assert complaints == []
 
 
 def test_a_key_that_is_none_stops_the_start_and_is_not_shown() -> None:

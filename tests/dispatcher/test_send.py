@@ -211,3 +211,26 @@ async def test_where_nobody_can_be_asked_a_human_must_decide() -> None:
     assert platform.sent == []
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.ambiguous, outcome.hold) == ("cannot_verify", True, True)
+
+
+async def test_when_the_platform_wants_to_hear_nothing_the_others_of_the_token_do_not_call() -> None:
+    platform, world = Platform(), World("one")
+    platform.failures = [Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=60_000)]
+    sending = sender(platform, world)
+
+    await sending.deliver(job())
+    same, other = await sending.deliver(job()), await sending.deliver(job(rate_group="another"))
+
+    assert isinstance(same, Released)
+    assert isinstance(other, Sent)
+    assert len(platform.sent) == 2
+
+
+async def test_a_wait_that_is_over_is_forgotten() -> None:
+    platform, world = Platform(), World("one")
+    platform.failures = [Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=0)]
+    sending = sender(platform, world)
+
+    await sending.deliver(job())
+
+    assert isinstance(await sending.deliver(job()), Sent)

@@ -1,10 +1,16 @@
 """One deterministic normaliser: golden vectors pin the hash, properties pin what may not change it."""
 
+from typing import Any
+
 import pytest
-from autopost_contracts.payload import Button, PostRequest, Routing
-from autopost_ingest.normalize import HASH_VERSION, Refused, normalize
+from autopost_contracts.payload import Button, Flags, MediaItem, PostRequest, Routing
+from autopost_ingest.normalize import HASH_VERSION, Refused, content_hash, normalize
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
+
+ONE = "sha256:" + "1" * 64
+TWO = "sha256:" + "2" * 64
 
 GOLDEN = [
     (
@@ -20,16 +26,28 @@ GOLDEN = [
         "c696f749f01dd3fdd305b19ed531fd6a6b79edc89be4c934eb7db74c82e7e10f",
     ),
     (
+        PostRequest(
+            text="a",
+            parse_mode="Markdown",
+            media=(
+                MediaItem("photo", blob_ref=ONE, caption="b"),
+                MediaItem("document", file_id="f"),
+                MediaItem("video", attachment_token="t"),
+            ),
+        ),
+        "d28aefb06f2b2cee55f4ed9616cfe1ff68178886f2abd6f1beb00ad685e31280",
+    ),
+    (
         PostRequest(text="a", buttons=(Button("Go", "https://example.org"),)),
         "6e3d00f9322862b131b094ef617f97c0e1655ffa812592731a2216b8c4dbc7ab",
     ),
 ]
 
 
-@pytest.mark.parametrize(("request_", "content_hash"), GOLDEN)
-def test_the_hash_of_known_posts_never_moves(request_: PostRequest, content_hash: str) -> None:
+@pytest.mark.parametrize(("request_", "hashed"), GOLDEN)
+def test_the_hash_of_known_posts_never_moves(request_: PostRequest, hashed: str) -> None:
     assert HASH_VERSION == 1
-    assert normalize(request_).content_hash == content_hash
+    assert normalize(request_).content_hash == hashed
 
 
 @pytest.mark.parametrize(
@@ -59,9 +77,19 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 def test_what_steers_a_post_is_not_its_content() -> None:
     plain = normalize(PostRequest(text="a"))
     steered = normalize(
-        PostRequest(text=" a ", tags=("x",), routing=Routing(channel_tags=("y",)), silent=True, source_ref="r", meta={})
+        PostRequest(
+            text=" a ",
+            tags=("x",),
+            routing=Routing(channel_tags=("y",)),
+            silent=True,
+            protect=True,
+            disable_preview=True,
+            source_ref="r",
+            meta={},
+        )
     )
 
+    assert steered.flags == Flags(disable_preview=True, silent=True, protect=True)
     assert steered.content_hash == plain.content_hash
 
 
@@ -71,6 +99,7 @@ def test_what_a_post_says_is_its_content() -> None:
         PostRequest(text="a"),
         PostRequest(text="b"),
         PostRequest(text="a", parse_mode="HTML"),
+        PostRequest(text="a", parse_mode="Markdown"),
         PostRequest(text="a", links=("https://example.org/",)),
         PostRequest(text="a", buttons=(button,)),
         PostRequest(text="a", buttons=(button, button)),
@@ -78,6 +107,73 @@ def test_what_a_post_says_is_its_content() -> None:
     ]
 
     assert len({normalize(post).content_hash for post in said}) == len(said)
+
+
+@pytest.mark.parametrize(
+    ("given_type", "inside"),
+    [
+        ("photo", "image"),
+        ("image", "image"),
+        ("document", "file"),
+        ("file", "file"),
+        ("video", "video"),
+        ("animation", "animation"),
+        ("audio", "audio"),
+    ],
+)
+def test_every_kind_of_media_has_one_name_inside(given_type: Any, inside: str) -> None:
+    content = normalize(PostRequest(media=(MediaItem(given_type, blob_ref=ONE),))).content
+
+    assert (content.type, [medium.type for medium in content.media]) == ("media", [inside])
+
+
+@pytest.mark.parametrize("source", ["blob_ref", "file_id", "attachment_token"])
+def test_media_is_known_by_the_one_source_that_was_named(source: str) -> None:
+    item = MediaItem("image", caption=" a  b\r\n", **{source: f" {ONE} "})
+
+    [medium] = normalize(PostRequest(media=(item,))).content.media
+
+    named = {name: getattr(medium, name) for name in ("blob_ref", "file_id", "attachment_token", "url")}
+    assert {name: value for name, value in named.items() if value is not None} == {source: ONE}
+    assert medium.caption == "a b"
+
+
+def test_media_needs_no_text_beside_it() -> None:
+    assert normalize(PostRequest(media=(MediaItem("image", file_id="x"),))).content.text == ""
+
+
+def test_media_is_content_by_what_it_is_how_it_is_shown_and_where_it_stands() -> None:
+    one, two = MediaItem("image", blob_ref=ONE), MediaItem("image", blob_ref=TWO)
+    said = [
+        PostRequest(text="a"),
+        PostRequest(media=(one,)),
+        PostRequest(text="a", media=(one,)),
+        PostRequest(text="a", media=(two,)),
+        PostRequest(text="a", media=(one, two)),
+        PostRequest(text="a", media=(two, one)),
+        PostRequest(text="a", media=(one, one)),
+        PostRequest(text="a", media=(MediaItem("file", blob_ref=ONE),)),
+        PostRequest(text="a", media=(MediaItem("image", blob_ref=ONE, caption="b"),)),
+        PostRequest(text="a", media=(MediaItem("image", file_id=ONE),)),
+        PostRequest(text="a", media=(MediaItem("image", attachment_token=ONE),)),
+    ]
+
+    assert len({normalize(post).content_hash for post in said}) == len(said)
+
+
+def test_the_same_media_said_differently_is_the_same() -> None:
+    image = MediaItem("image", blob_ref=ONE, caption="a b")
+    photo = MediaItem("photo", blob_ref=f" {ONE}", caption=" a  b ")
+
+    assert normalize(PostRequest(media=(image,))).content_hash == normalize(PostRequest(media=(photo,))).content_hash
+
+
+def test_what_is_found_out_about_media_does_not_move_the_hash() -> None:
+    plain = normalize(PostRequest(media=(MediaItem("image", blob_ref=ONE),)))
+    [medium] = plain.content.media
+    known = replace(medium, content_type="image/png", size=68, width=3, height=2, name="a.png")
+
+    assert content_hash(replace(plain.content, media=(known,))) == plain.content_hash
 
 
 def test_tags_are_lowercase_sorted_and_unique() -> None:
@@ -105,6 +201,18 @@ def test_the_same_link_written_differently_is_the_same(one: str, other: str) -> 
         (PostRequest(text="a", links=("https://ok.example/", "not a url")), "links[1]"),
         (PostRequest(text="a", links=("http://[::1",)), "links[0]"),
         (PostRequest(text="a", buttons=(Button("Go", "javascript:alert(1)"),)), "buttons[0].url"),
+        (PostRequest(text="a", media=(MediaItem("image"),)), "media[0]"),
+        (
+            PostRequest(media=(MediaItem("image", file_id="x"), MediaItem("image", blob_ref=ONE, file_id="x"))),
+            "media[1]",
+        ),
+        (PostRequest(media=(MediaItem("image", blob_ref=ONE, url="https://a.example/x.png"),)), "media[0]"),
+        (PostRequest(media=(MediaItem("image", url="https://a.example/x.png"),)), "media[0].url"),
+        (PostRequest(media=(MediaItem("image", file_id=" "),)), "media[0].file_id"),
+        (PostRequest(media=(MediaItem("image", blob_ref=""),)), "media[0].blob_ref"),
+        (PostRequest(media=(MediaItem("image", blob_ref="1" * 64),)), "media[0].blob_ref"),
+        (PostRequest(media=(MediaItem("image", blob_ref=ONE + "1"),)), "media[0].blob_ref"),
+        (PostRequest(media=(MediaItem("image", blob_ref="sha256:" + "A" * 64),)), "media[0].blob_ref"),
     ],
 )
 def test_nonsense_is_refused_by_the_name_of_its_field(request_: PostRequest, field: str) -> None:

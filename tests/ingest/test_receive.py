@@ -2,66 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
-from autopost_contracts.subjects import Topology
-from autopost_ingest.admit import Admission
-from autopost_ingest.enqueue import Enqueuer
-from autopost_ingest.gateway import Gateway
-from autopost_ingest.receive import application
-from autopost_runtime.config import ServiceConfig
-from autopost_runtime.postgres import open_database
-from autopost_runtime.web import serve
-from harness.databases import Database
 
-DEMO = "demo-push-secret-for-development"
-SHOP = "shop-push-secret-for-development"
-TABLES = ("messages", "deliveries", "ingress_receipts", "staged_posts")
-
-
-class Ear:
-    """Stands where the bus stands."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-
-    def wake(self, subject: str) -> None:
-        self.heard.append(subject)
-
-
-class Door:
-    def __init__(self, url: str, http: httpx.AsyncClient, database: Database, ear: Ear) -> None:
-        self.url = url
-        self.http = http
-        self.ear = ear
-        self._database = database
-
-    async def post(self, body: Any = None, *, secret: str | None = DEMO, **options: Any) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-        headers |= options.pop("headers", {})
-        given = options if options else {"json": {"text": "hello"} if body is None else body}
-        return await self.http.post(f"{self.url}/v1/posts", headers=headers, **given)
-
-    async def rows(self) -> dict[str, int]:
-        return {table: await self.sql(f"SELECT count(*) FROM {table}") for table in TABLES}
-
-    async def sql(self, query: str, *args: Any) -> Any:
-        return await self._database.pool.fetchval(query, *args)
-
-
-@pytest.fixture
-async def door(seeded_database: Database) -> AsyncIterator[Door]:
-    config = ServiceConfig(database_url=seeded_database.url, database_role="autopost_ingest", database_pool=20)
-    async with open_database(config, "ingest") as database, httpx.AsyncClient() as http:
-        gateway, ear = Gateway(database), Ear()
-        enqueuer = Enqueuer(gateway, ear, Topology(), audit_deduped=False)  # type: ignore[arg-type]
-        app = application(Admission(gateway, timedelta(seconds=1)), enqueuer)
-        async with await serve(app, "127.0.0.1", 0) as site:
-            yield Door(site.url, http, seeded_database, ear)
+from ingest.door import DEMO, SHOP, TABLES, Door
 
 
 async def test_an_accepted_post_is_answered_with_its_ids_and_wakes_the_dispatcher(door: Door) -> None:
@@ -152,9 +97,14 @@ async def test_the_tenant_comes_from_the_secret_alone(door: Door) -> None:
         (b'{"text": "a", "meta": {"a": ' + b"[" * 5000 + b"]" * 5000 + b"}}", 400, None),
         (b'{"scheduled_for": "tomorrow", "text": "a"}', 400, "scheduled_for"),
         (b'{"text": "a", "links": ["ftp://x"]}', 422, "links[0]"),
-        (b'{"text": "a", "parse_mode": "Markdown"}', 422, "parse_mode"),
+        (b'{"text": "a", "parse_mode": "MarkdownV2"}', 400, "parse_mode"),
         (b"{}", 422, "text"),
-        (b'{"media": [{"type": "image", "url": "https://a.example/x.png"}]}', 422, "media"),
+        (b'{"media": [{"type": "picture", "file_id": "x"}]}', 400, "media[0].type"),
+        (b'{"media": [{"type": "image", "url": "https://a.example/x.png"}]}', 422, "media[0].url"),
+        (b'{"media": [{"type": "image", "file_id": "x"}, {"type": "image"}]}', 422, "media[1]"),
+        (b'{"media": [{"type": "image", "file_id": "x", "attachment_token": "y"}]}', 422, "media[0]"),
+        (b'{"media": [{"type": "image", "blob_ref": "sha256:1"}]}', 422, "media[0].blob_ref"),
+        (b'{"media": [{"type": "image", "blob_ref": "sha256:' + b"1" * 64 + b'"}]}', 422, "media[0].blob_ref"),
     ],
 )
 async def test_bad_input_is_refused_by_name_and_leaves_no_row(
@@ -227,9 +177,7 @@ async def test_a_changed_channel_is_heard_by_the_next_post(door: Door) -> None:
     answer = await door.post({"text": "after"})
 
     assert answer.json()["channels"]["enqueued"] == 39
-    assert (
-        await door.sql("SELECT count(*) FROM renderings WHERE plan #>> '{parts,0,preview,disabled}' = 'true'") == 1
-    )
+    assert await door.sql("SELECT count(*) FROM renderings WHERE plan #>> '{parts,0,preview,disabled}' = 'true'") == 1
 
 
 async def test_a_channel_that_cannot_show_it_fails_alone(door: Door) -> None:

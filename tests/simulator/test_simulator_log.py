@@ -34,6 +34,7 @@ async def test_an_entry_tells_the_whole_call(client, clock):
         "text": "tag-1",
         "body_sha256": hashlib.sha256(body).hexdigest(),
         "message_ids": [1],
+        "uploads": 0,
         "fault": None,
     }
 

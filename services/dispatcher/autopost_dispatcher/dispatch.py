@@ -64,6 +64,7 @@ class Dispatch:
             unknown = Failed.transient(Scope.DELIVERY, "stopped", "no answer before the stop", ambiguous=True)
             self._committer.put(Ended(job.claim, unknown))
         await self._committer.flush()
+        await self._answers.flush()
 
     async def _fly(self, job: Job) -> None:
         started = time.monotonic()

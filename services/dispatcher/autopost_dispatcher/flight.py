@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Protocol
 
 import msgspec
@@ -103,9 +104,15 @@ class Flight:
             outcome = answer.code if isinstance(answer, Failed) else "accepted"
             labels = {"platform": self._adapter.platform, "outcome": outcome}
             provider_seconds.record(time.monotonic() - started, labels)
+            if isinstance(answer, Failed):
+                self._heed(answer)
             if not isinstance(answer, Failed) or not waits.get(answer.code):
                 return answer
             await self._wait(waits[answer.code].pop(0).total_seconds())
+
+    def _heed(self, failed: Failed) -> None:
+        if failed.scope == Scope.PLATFORM and failed.retry_after_ms is not None:
+            self._desk.slots.cool(self._job.claim, timedelta(milliseconds=failed.retry_after_ms))
 
     async def _materials(self, part: Part) -> list[Material]:
         items = part.media if isinstance(part, MediaPart) else ()
@@ -131,6 +138,7 @@ class Flight:
             await self._next_slot(beside=True, has_bytes=True)
             held = await self._adapter.upload(item, source, self._target)
             if isinstance(held, Failed):
+                self._heed(held)
                 raise Over(held)
             await self._desk.shelf.keep(self._job.claim, bot, {item.blob_ref: (item.type, held)})
             ids[item.blob_ref] = held.provider_id

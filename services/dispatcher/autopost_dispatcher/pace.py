@@ -32,10 +32,15 @@ class Pace:
         if claim.pace.total_seconds() < FINE:
             return 0.0
         now = time.monotonic()
-        group = (claim.workspace_id, claim.platform, claim.rate_group)
+        group = group_of(claim)
         last_slot, last_at = self._last.get(group, (slot, 0.0))
         at = max(now, last_at + max(slot - last_slot, 0.0) * CATCH_UP)
         if at - slot > LATE:
             return None
         self._last[group] = (max(slot, last_slot), at)
         return at - now
+
+
+def group_of(claim: Claim) -> tuple[UUID, str, str]:
+    """Whose calls the platform counts together."""
+    return (claim.workspace_id, claim.platform, claim.rate_group)

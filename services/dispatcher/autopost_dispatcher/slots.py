@@ -4,11 +4,12 @@ import asyncio
 import time
 from datetime import timedelta
 from typing import Protocol
+from uuid import UUID
 
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Claim
 from autopost_dispatcher.over import Over, Released
-from autopost_dispatcher.pace import LATE, Pace
+from autopost_dispatcher.pace import LATE, Pace, group_of
 
 TRIES = 5
 """Slots that a call may miss before it is given back: then this worker is too slow for anything."""
@@ -25,6 +26,14 @@ class Slots:
         self._gates = gates
         self._stopping = stopping
         self._pace = Pace()
+        self._cooled: dict[tuple[UUID, str, str], float] = {}
+        """By token group: until when the platform wants to hear nothing."""
+
+    def cool(self, claim: Claim, wait: timedelta) -> None:
+        """The platform asked for this. Whoever is about to call with the token hears it now, others by the queue."""
+        group = group_of(claim)
+        until = time.monotonic() + wait.total_seconds()
+        self._cooled[group] = max(until, self._cooled.get(group, 0.0))
 
     async def first(self, job: Job, call_time: float) -> None:
         """Returns when the call may go out, in the slot that came with the claim if that was not missed."""
@@ -49,8 +58,17 @@ class Slots:
         """Unless there is time for the call, it must not be made."""
         if job.lease.is_lost:
             raise Over(None)
-        if job.lease.left() < call_time or self._stopping.is_set():
+        if job.lease.left() < call_time or self._stopping.is_set() or self._is_cooled(job.claim):
             raise Over(Released())
+
+    def _is_cooled(self, claim: Claim) -> bool:
+        if not self._cooled:
+            return False
+        group = group_of(claim)
+        until = self._cooled.get(group)
+        if until is not None and until <= time.monotonic():
+            del self._cooled[group]
+        return group in self._cooled
 
     async def _come(self, job: Job, slot: float, call_time: float, beside: bool) -> None:
         for _ in range(TRIES):

@@ -11,6 +11,7 @@ from autopost_ingest.admit import Admission
 from autopost_ingest.config import IngestConfig
 from autopost_ingest.enqueue import Enqueuer
 from autopost_ingest.gateway import Gateway
+from autopost_ingest.materialize import Materializer
 from autopost_ingest.receive import application
 
 
@@ -20,7 +21,7 @@ async def work(config: IngestConfig, service: Service) -> None:
         service.health.check("database", gateway.ping)
         service.health.inform("nats", lambda: bus.connected)
         enqueuer = Enqueuer(gateway, bus, Topology(config.nats_namespace), audit_deduped=config.audit_deduped)
-        app = application(Admission(gateway, config.body_timeout), enqueuer)
+        app = application(Admission(gateway, config.body_timeout), Materializer(gateway), enqueuer)
         async with await serve(app, config.http_host, config.http_port) as site:
             get_logger().info("ingest.listening", url=site.url)
             await service.stopping.wait()

@@ -51,7 +51,7 @@ def _rendering(compiled: Compiled) -> dict[str, Any]:
     plan = compiled.plan
     return base | {
         "plan_hash": plan.digest(),
-        "rendered_text": "\n\n".join(part.text for part in plan.parts),
+        "rendered_text": "\n\n".join(part.text for part in plan.parts if part.text),
         "plan": msgspec.to_builtins(plan),
         "calls": len(plan.parts),
     }

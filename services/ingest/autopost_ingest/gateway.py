@@ -1,5 +1,6 @@
 """Ingest's calls into the database: one method per function, no other SQL."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 from uuid import UUID
 
@@ -37,6 +38,17 @@ class Verdict(Struct, frozen=True, kw_only=True):
     missing_profiles: tuple[Profile, ...] = ()
 
 
+class Origin(Struct, frozen=True, kw_only=True):
+    """What is known of stored media; ``None`` is what nobody has looked at."""
+
+    blob_ref: str
+    content_type: str | None = None
+    size_bytes: int | None = None
+    width: int | None = None
+    height: int | None = None
+    name: str | None = None
+
+
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -58,6 +70,11 @@ class Gateway:
             past_gate,
         )
         return convert(answer, Verdict)
+
+    async def read_media_origins(self, workspace: WorkspaceId, blob_refs: Sequence[str]) -> dict[str, Origin]:
+        """By ``blob_ref``; what the workspace has not stored is left out."""
+        rows = await self._database.fetch("SELECT * FROM read_media_origins($1, $2)", workspace, blob_refs)
+        return {row["blob_ref"]: convert(dict(row), Origin) for row in rows}
 
     async def refuse_ingress(
         self, endpoint: Endpoint, action: str, counter: str, detail: dict[str, Any], trace_id: str | None

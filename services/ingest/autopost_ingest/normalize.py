@@ -1,7 +1,7 @@
 """Normalise a post: one deterministic function, whatever way the post came in.
 
-The hash says that two posts are the same content. Tags, hints, schedules and flags are not content. A change to
-anything here that moves a hash is a new ``HASH_VERSION``.
+The hash says that two posts are the same content. Tags, hints, schedules and flags are not content, nor is what follows
+from the bytes of a medium. A change to anything here that moves a hash is a new ``HASH_VERSION``.
 """
 
 import re
@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 import msgspec
-from autopost_contracts.payload import Button, Content, Flags, PostRequest
+from autopost_contracts.payload import Button, Content, Flags, MediaItem, MediaType, Medium, PostRequest
 from msgspec import Struct
+from msgspec.structs import replace
 from w3lib.url import canonicalize_url
 from yarl import URL
 
@@ -20,6 +21,8 @@ NORMALIZATION_VERSION = 1
 
 _SPACES = re.compile(r"[^\S\n]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_BLOB_REF = re.compile(r"sha256:[0-9a-f]{64}")
+_SOURCES = ("blob_ref", "file_id", "attachment_token", "url")
 
 
 class Refused(Exception):  # noqa: N818  named for what happened
@@ -40,29 +43,67 @@ class Normalized(Struct, frozen=True, kw_only=True):
 
 
 def normalize(request: PostRequest) -> Normalized:
-    if request.media:
-        raise Refused("media", "posts with media are not accepted yet; send text, links and buttons")
-    if request.parse_mode == "Markdown":
-        raise Refused("parse_mode", "Markdown is not accepted yet; send HTML, or text without markup")
     content = Content(
+        type="media" if request.media else "text",
         text=_text(request.text or ""),
         parse_mode=request.parse_mode,
+        media=tuple(_medium(item, f"media[{index}]") for index, item in enumerate(request.media)),
         links=_unique(_url(link, f"links[{index}]") for index, link in enumerate(request.links)),
         buttons=_rows(request.buttons),
     )
-    if not content.text and not content.links:
+    if not content.text and not content.links and not content.media:
         raise Refused("text", "a post needs text, links or media")
     return Normalized(
         content=content,
         content_hash=content_hash(content),
         tags=_tags(request.tags),
         channel_tags=_tags(request.routing.channel_tags),
-        flags=Flags(disable_preview=request.disable_preview, silent=request.silent),
+        flags=Flags(disable_preview=request.disable_preview, silent=request.silent, protect=request.protect),
     )
 
 
 def content_hash(content: Content) -> str:
-    return sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+    """The same before and after the post's media were looked up."""
+    said = replace(content, media=tuple(map(_said, content.media)))
+    return sha256(msgspec.json.encode(said, order="sorted")).hexdigest()
+
+
+def _said(medium: Medium) -> Medium:
+    """What the sender said of it, and nothing that was found out."""
+    return Medium(
+        type=medium.type,
+        blob_ref=medium.blob_ref,
+        file_id=medium.file_id,
+        attachment_token=medium.attachment_token,
+        url=medium.url,
+        caption=medium.caption,
+    )
+
+
+def _medium(item: MediaItem, field: str) -> Medium:
+    named = [name for name in _SOURCES if getattr(item, name) is not None]
+    if len(named) != 1:
+        raise Refused(field, "expected exactly one of blob_ref, file_id and attachment_token")
+    [source] = named
+    where = f"{field}.{source}"
+    if source == "url":
+        raise Refused(where, "media by URL is not accepted yet; name stored media by blob_ref")
+    value = str(getattr(item, source)).strip()
+    if not value:
+        raise Refused(where, "it is empty")
+    if source == "blob_ref" and not _BLOB_REF.fullmatch(value):
+        raise Refused(where, "expected sha256: and 64 lowercase hexadecimal digits")
+    return replace(Medium(type=_media_type(item), caption=_text(item.caption or "")), **{source: value})
+
+
+def _media_type(item: MediaItem) -> MediaType:
+    match item.type:
+        case "photo":
+            return "image"
+        case "document":
+            return "file"
+        case known:
+            return known
 
 
 def _text(text: str) -> str:

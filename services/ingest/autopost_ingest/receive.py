@@ -10,6 +10,7 @@ from autopost_runtime.web import MIDDLEWARES, Problem
 from autopost_ingest.admit import Admission, inactive, refuse
 from autopost_ingest.enqueue import Enqueuer, ProfilesUnsettled
 from autopost_ingest.gateway import Verdict
+from autopost_ingest.materialize import Materializer
 from autopost_ingest.normalize import Refused, normalize
 
 BIGGEST_BODY = 16 * 1024 * 1024
@@ -18,15 +19,16 @@ BIGGEST_BODY = 16 * 1024 * 1024
 posts = metrics.counter("autopost_ingress_posts_total", "Posts taken in, by verdict.")
 
 
-def application(admission: Admission, enqueuer: Enqueuer) -> web.Application:
+def application(admission: Admission, materializer: Materializer, enqueuer: Enqueuer) -> web.Application:
     app = web.Application(middlewares=MIDDLEWARES, client_max_size=BIGGEST_BODY)
-    app.router.add_post("/v1/posts", Receiver(admission, enqueuer).receive)
+    app.router.add_post("/v1/posts", Receiver(admission, materializer, enqueuer).receive)
     return app
 
 
 class Receiver:
-    def __init__(self, admission: Admission, enqueuer: Enqueuer) -> None:
+    def __init__(self, admission: Admission, materializer: Materializer, enqueuer: Enqueuer) -> None:
         self._admission = admission
+        self._materializer = materializer
         self._enqueuer = enqueuer
 
     async def receive(self, request: web.Request) -> web.Response:
@@ -35,7 +37,7 @@ class Receiver:
             raise refuse("malformed", Problem(400, "Bad Request", "there is no such parameter", field=name))
         post = await self._admission.body_of(request, endpoint)
         try:
-            normalized = normalize(post)
+            normalized = await self._materializer.materialize(endpoint.workspace_id, normalize(post))
             verdict = await self._enqueuer.enqueue(endpoint, post, normalized)
         except Refused as exc:
             raise refuse("unprocessable", Problem(422, "Unprocessable Content", exc.reason, field=exc.field)) from None

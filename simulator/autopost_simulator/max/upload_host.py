@@ -75,6 +75,7 @@ class UploadHost:
         except Refused as refused:
             return refused.reply
         call.body_sha256 = piece.content.sha256
+        call.uploads = 1
         return lambda: self._take(upload, piece)
 
     def _take(self, upload: Upload, piece: Piece) -> Reply:

@@ -43,6 +43,7 @@ class Endpoint:
         except web.HTTPRequestEntityTooLarge:
             raise named("entity_too_large") from None
         call.body_sha256 = params.digest
+        call.uploads = len(params.uploads)
         call.text = params.text("text") or params.text("caption") or first_caption(params) or None
         call.chat = self._named_chat(params.text("chat_id").strip()) or None
         return params

@@ -1,0 +1,44 @@
+"""Materialise a post: look up the stored media that it names, so that compiling needs to know nothing else.
+
+Only media of the same workspace is known here. What a provider holds under an id of its own cannot be looked up
+and passes as it is.
+"""
+
+from collections.abc import Mapping
+
+from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.payload import Medium
+from msgspec.structs import replace
+
+from autopost_ingest.gateway import Gateway, Origin
+from autopost_ingest.normalize import Normalized, Refused
+
+
+class Materializer:
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def materialize(self, workspace: WorkspaceId, normalized: Normalized) -> Normalized:
+        """Raises ``Refused`` naming the first item that is not stored."""
+        refs = {medium.blob_ref for medium in normalized.content.media if medium.blob_ref is not None}
+        if not refs:
+            return normalized
+        origins = await self._gateway.read_media_origins(workspace, sorted(refs))
+        media = tuple(_found(medium, origins, place) for place, medium in enumerate(normalized.content.media))
+        return replace(normalized, content=replace(normalized.content, media=media))
+
+
+def _found(medium: Medium, origins: Mapping[str, Origin], place: int) -> Medium:
+    if medium.blob_ref is None:
+        return medium
+    origin = origins.get(medium.blob_ref)
+    if origin is None:
+        raise Refused(f"media[{place}].blob_ref", "there is no such stored media")
+    return replace(
+        medium,
+        content_type=origin.content_type,
+        size=origin.size_bytes,
+        width=origin.width,
+        height=origin.height,
+        name=origin.name,
+    )

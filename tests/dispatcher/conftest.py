@@ -1,0 +1,18 @@
+"""A dispatcher's surroundings, for tests that let it really send."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from autopost_simulator import Simulator, listening
+from db.builders import Tenant
+from harness.buckets import Bucket
+from harness.databases import Database
+
+from dispatcher.stage import Stage
+
+
+@pytest.fixture
+async def stage(database: Database, s3: Bucket) -> AsyncIterator[Stage]:
+    async with listening(Simulator(open_to_all=True)) as simulator, httpx.AsyncClient(timeout=30) as http:
+        yield Stage(await Tenant.create(database.pool), simulator, http, s3)

@@ -1,0 +1,105 @@
+"""Several dispatchers, each a process of its own, do the work of one: nothing twice, nothing too early."""
+
+from collections import Counter
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+
+from autopost_contracts.plan import MediaPart, Plan, PlannedMedia, TextPart
+from harness.databases import Database
+from harness.eventually import eventually
+from harness.telegram_media import png
+
+from dispatcher.stage import Stage, replica
+
+MINUTE = timedelta(minutes=1)
+
+
+def text_plan(text: str) -> Plan:
+    return Plan(version=2, platform="telegram", parts=(TextPart(text=text),))
+
+
+async def test_of_ten_thousand_deliveries_each_is_accepted_once(database: Database, stage: Stage) -> None:
+    chats = await stage.channels("telegram", 200, max_parallel=20)
+    posts = [f"post {number}" for number in range(50)]
+    await stage.enqueue(*map(text_plan, posts))
+
+    async with replica(stage, database.url), replica(stage, database.url):
+        assert await stage.settled(MINUTE) == {"sent": len(chats) * len(posts)}
+
+    seen = Counter((line["chat"], line["text"]) for line in await stage.accepted())
+    assert seen == Counter((chat, post) for chat in chats for post in posts)
+
+
+async def test_a_wait_that_one_is_told_holds_for_all_of_them(database: Database, stage: Stage) -> None:
+    """What is on the wire when the answer comes cannot be called back; then nothing goes out until the wait is over."""
+    chats = await stage.channels("telegram", 20, max_parallel=5)
+    await stage.tenant.group(50, "telegram")
+    await stage.enqueue(*(text_plan(f"post {number}") for number in range(20)))
+    await stage.control("faults", {"nth": 100, "effect": {"status": 429, "retry_after": 2}})
+
+    async with replica(stage, database.url), replica(stage, database.url):
+        assert await stage.settled(MINUTE) == {"sent": len(chats) * 20}
+
+    log = await stage.log()
+    [told] = [line for line in log if line["status"] == 429]
+    on_the_wire = 100_000_000
+    after = [line["arrived_ns"] - told["answered_ns"] for line in log if line["arrived_ns"] > told["answered_ns"]]
+    assert len(after) > 200
+    assert [wait for wait in after if on_the_wire < wait < 2_000_000_000] == []
+    assert sum(wait <= on_the_wire for wait in after) <= 2
+
+
+async def test_a_new_picture_goes_up_once_for_all_channels_of_a_bot(database: Database, stage: Stage) -> None:
+    for platform in ("telegram", "max"):
+        chats = await stage.channels(platform, 40)
+        picture = PlannedMedia(type="image", blob_ref=await stage.store(png(), "image/png"), content_type="image/png")
+        start = (await stage.log() or [{"seq": 0}])[-1]["seq"]
+        await stage.enqueue(Plan(version=2, platform=platform, parts=(MediaPart(media=(picture,)),)))
+
+        async with replica(stage, database.url), replica(stage, database.url):
+            assert (await stage.settled(MINUTE)).keys() == {"sent"}
+
+        log = await stage.log(after=start)
+        assert sum(line["uploads"] for line in log) == 1
+        assert {line["chat"] for line in log if line["message_ids"]} == set(chats)
+        await stage.tenant.db.execute("UPDATE channels SET enabled = false")
+        await stage.tenant.db.execute("DELETE FROM media_origin")
+
+
+async def test_large_videos_go_through_in_bounded_memory(database: Database, stage: Stage) -> None:
+    size = 50 * 1024 * 1024
+    videos = [await stage.store(bytes([number]) * size, "video/mp4") for number in range(4)]
+    items = [PlannedMedia(type="video", blob_ref=ref, content_type="video/mp4", size=size) for ref in videos]
+    async with AsyncExitStack() as stack:
+        process = await stack.enter_async_context(replica(stage, database.url))
+        await _idle(database)
+        before = _peak(process.pid)
+
+        for platform in ("telegram", "max"):
+            await stage.channels(platform, 1, max_parallel=4)
+            await stage.enqueue(
+                *(Plan(version=2, platform=platform, parts=(MediaPart(media=(item,)),)) for item in items)
+            )
+            assert await stage.settled(MINUTE * 2) == {"sent": 4}
+            await stage.tenant.db.execute("DELETE FROM deliveries")
+            await stage.tenant.db.execute("UPDATE channels SET enabled = false")
+
+        assert _peak(process.pid) - before < 32 * 1024
+    assert sum(line["uploads"] for line in await stage.log()) == 8
+
+
+async def _idle(database: Database) -> None:
+    """Until the replica has looked for work: its connections are there, and all that it needs is loaded."""
+
+    async def has_looked() -> bool:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE query ~ $1 AND datname = current_database()"
+        return bool(await database.pool.fetchval(query, "due_workspaces"))
+
+    await eventually(has_looked, within=timedelta(seconds=20))
+
+
+def _peak(pid: int) -> int:
+    """KiB that the process ever held at once."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
