@@ -5,8 +5,9 @@
 --
 -- Verdicts     held     under provider_id, as this kind (a photo's id is no good for a document)
 --              ours     not there, and now this claim's to bring: its origin comes with it
---              busy     another claim is bringing it: nothing was taken, ask again. It ends with that claim, or is over
---                       when its lease is.
+--              busy     another claim is bringing it: nothing was taken, ask again. It is over with that claim, or when
+--                       it takes longer than five seconds and one for every megabyte: bringing it twice is better than
+--                       letting all channels wait for a worker that died or a platform that does not answer.
 --              missing  not there, and the origin is gone
 -- Changes      media_blobs.upload_*
 -- Locks        media_blobs by key
@@ -55,7 +56,9 @@ BEGIN
                    WHEN b.file_id IS NOT NULL
                     AND b.meta ->> 'kind' = w.kind
                     AND coalesce(b.expires_at, 'infinity') > clock_timestamp() THEN 'held'
-                   WHEN (b.upload_delivery_id, b.upload_token) <> (p_delivery_id, p_claim_token) AND EXISTS (
+                   WHEN (b.upload_delivery_id, b.upload_token) <> (p_delivery_id, p_claim_token)
+                    AND b.updated_at + make_interval(secs => 5 + coalesce(o.size_bytes, 0) / 1e6) > clock_timestamp()
+                    AND EXISTS (
                        SELECT 1
                        FROM deliveries d
                        WHERE d.workspace_id = p_workspace_id

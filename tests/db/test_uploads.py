@@ -84,6 +84,21 @@ async def test_an_upload_is_over_with_its_claim_however_that_ends(tenant: Tenant
     assert await take(tenant, second, CAT) == {CAT: "ours"}
 
 
+@pytest.mark.parametrize(("seconds", "verdict"), [(6, "busy"), (9, "ours")])
+async def test_an_upload_that_takes_too_long_for_its_size_is_begun_by_another(
+    tenant: Tenant, seconds: int, verdict: str
+) -> None:
+    await stored(tenant, CAT)
+    await tenant.db.execute("UPDATE media_origin SET size_bytes = 3000000")
+    first, second, third = await claims(tenant, 3)
+    await take(tenant, first, CAT)
+
+    await tenant.db.execute("UPDATE media_blobs SET updated_at = now() - $1::interval", timedelta(seconds=seconds))
+
+    assert await take(tenant, second, CAT) == {CAT: verdict}
+    assert await take(tenant, third, CAT) == {CAT: "busy"}
+
+
 async def test_another_bot_another_kind_and_another_workspace_need_their_own(tenant: Tenant) -> None:
     await stored(tenant, CAT)
     [claim] = await claims(tenant, 1)
