@@ -135,6 +135,7 @@ async def test_an_order_to_stop_ends_the_wait_for_another_claim() -> None:
     stopping.set()
 
     assert isinstance(await waiting, Released)
+    assert world.takes <= 2
 
 
 async def test_the_message_of_the_media_stands_for_the_whole() -> None:

@@ -79,7 +79,7 @@ class Flight:
 
     async def _bring(self, part: Part) -> Accepted:
         """One acknowledged part. An id that the platform has forgotten is replaced once."""
-        media = await self._materials(part)
+        media = await self._materials(part) if isinstance(part, MediaPart) else ()
         answer = await self._send(part, media)
         if isinstance(answer, Failed) and answer.code == "media_expired":
             stale = _stale(part, media)
@@ -90,25 +90,30 @@ class Flight:
             answer = await self._send(part, media)
         if isinstance(answer, Failed):
             raise Over(answer)
-        await self._keep(part, media, answer.held)
+        if answer.held:
+            await self._keep(part, media, answer.held)
         return answer
 
     async def _send(self, part: Part, media: Sequence[Material]) -> Accepted | Failed:
         """Again, after a while, as long as the platform only asks for patience."""
-        has_bytes = any(not isinstance(one, str) for one in media)
-        waits = {code: list(steps) for code, steps in self._adapter.patience.items()}
-        while True:
-            await self._next_slot(has_bytes=has_bytes)
-            started = time.monotonic()
-            answer = await self._adapter.send(part, self._target, media)
-            outcome = answer.code if isinstance(answer, Failed) else "accepted"
-            labels = {"platform": self._adapter.platform, "outcome": outcome}
-            provider_seconds.record(time.monotonic() - started, labels)
-            if isinstance(answer, Failed):
-                self._heed(answer)
-            if not isinstance(answer, Failed) or not waits.get(answer.code):
-                return answer
-            await self._wait(waits[answer.code].pop(0).total_seconds())
+        answer = await self._call(part, media)
+        nth = 0
+        while isinstance(answer, Failed) and nth < len(waits := self._adapter.patience.get(answer.code, ())):
+            await self._wait(waits[nth].total_seconds())
+            nth += 1
+            answer = await self._call(part, media)
+        return answer
+
+    async def _call(self, part: Part, media: Sequence[Material]) -> Accepted | Failed:
+        await self._next_slot(has_bytes=any(not isinstance(one, str) for one in media))
+        started = time.monotonic()
+        answer = await self._adapter.send(part, self._target, media)
+        seconds = time.monotonic() - started
+        if isinstance(answer, Failed):
+            self._heed(answer)
+        outcome = answer.code if isinstance(answer, Failed) else "accepted"
+        provider_seconds.record(seconds, {"platform": self._adapter.platform, "outcome": outcome})
+        return answer
 
     def _heed(self, failed: Failed) -> None:
         if failed.scope == Scope.PLATFORM and failed.retry_after_ms is not None:
