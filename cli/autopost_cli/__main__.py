@@ -14,6 +14,7 @@ class Commands(click.Group):
         "demo": ("autopost_cli.demo:demo", "Show the four promises on a running system, one by one."),
         "migrate": ("autopost_cli.migrate:migrate", "Bring the database to the schema of this version."),
         "seed": ("autopost_cli.seed:command", "Put two demo workspaces into the database."),
+        "auth": ("autopost_cli.auth:auth", "Say where the tokens of the bots lie; never shows one."),
         "bench": ("autopost_cli.bench:bench", "Measure it against other queues and against the machine."),
         "simulator": ("autopost_simulator.__main__:simulator", "Stand in for Telegram and MAX."),
     }

@@ -73,10 +73,10 @@ async def dispatching(config: DispatcherConfig, gateway_of: type[Gateway] = Gate
             timeout=config.provider_timeout,
             upload_timeout=config.time_to_upload,
         )
-        tokens = Credentials(gateway, ENVIRONMENT)
+        identities = Credentials(gateway, ENVIRONMENT)
         try:
             async with pipeline(
-                config, service, gateway, schedule, bus, adapters=platforms, tokens=tokens, store=objects
+                config, service, gateway, schedule, bus, adapters=platforms, identities=identities, store=objects
             ):
                 service.spawn(poll(schedule, gateway, config.poll_interval, service.stopping), "poll")
                 yield service

@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 from autopost_contracts.ids import DeliveryId, WorkspaceId
-from autopost_contracts.outcomes import Sent
+from autopost_contracts.outcomes import Failed, Scope, Sent
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.ended import Ended
-from autopost_dispatcher.send import Released
+from autopost_dispatcher.over import Released
 
 from dispatcher.claims import WORKSPACE, claim
 
@@ -21,6 +21,7 @@ class Ledger:
     def __init__(self) -> None:
         self.batches: list[list[DeliveryId]] = []
         self.committed: list[DeliveryId] = []
+        self.outcomes: list[dict[str, Any]] = []
         self.lose: list[str] = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -31,6 +32,7 @@ class Ledger:
         await self.gate.wait()
         ids = [outcome["delivery_id"] for outcome in outcomes]
         self.batches.append(ids)
+        self.outcomes += outcomes
         how = self.lose.pop(0) if self.lose else None
         if how != "before":
             self.committed += ids
@@ -104,3 +106,14 @@ async def test_a_commit_that_never_happened_is_made_again() -> None:
     await _committing(ledger, *ended)
 
     assert sorted(ledger.committed) == sorted(one.claim.delivery_id for one in ended)
+
+
+async def test_garbage_that_cannot_be_stored_takes_nobody_down() -> None:
+    """One NUL in a provider's answer would refuse the whole batch."""
+    rude = Failed.transient(Scope.PLATFORM, "unreadable_answer", "a\x00b", raw={"snippet": "c\x00d"})
+    ledger = Ledger()
+
+    await _committing(ledger, Ended(claim(), rude))
+
+    [outcome] = ledger.outcomes
+    assert (outcome["message"], outcome["snippet"]) == ("a\ufffdb", "c\ufffdd")

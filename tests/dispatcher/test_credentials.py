@@ -21,10 +21,6 @@ TOKEN = "123456789:AAF0canary_canary-canary_canary0123"
 NEWS = Label(str(WORKSPACE), "telegram", "news")
 
 
-class Known(Credential, frozen=True, kw_only=True):
-    bot_id: str | None = None
-
-
 class Bindings:
     """``gate`` holds an answer back until it is set; what is answered was looked up before."""
 
@@ -47,7 +43,7 @@ class Bindings:
     def _found(self, auth_ref: str) -> Credential | None:
         if self.secret_ref is None:
             return None
-        return Known(
+        return Credential(
             auth_ref=auth_ref,
             secret_ref=self.secret_ref,
             sealed=self.sealed,

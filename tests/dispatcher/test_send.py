@@ -8,6 +8,7 @@ import msgspec
 from autopost_adapters.base import Accepted
 from autopost_contracts.outcomes import Category, Failed, Scope, Sent
 from autopost_dispatcher.over import Released
+from autopost_runtime.config import Secret
 
 from dispatcher.claims import job
 from dispatcher.world import CALL_TIME, Platform, World, sender
@@ -234,3 +235,15 @@ async def test_a_wait_that_is_over_is_forgotten() -> None:
     await sending.deliver(job())
 
     assert isinstance(await sending.deliver(job()), Sent)
+
+
+async def test_a_token_that_a_platform_repeats_goes_no_further() -> None:
+    platform, world = Platform(), World("one")
+    world.secret = Secret("77:a/b c")
+    told = "no for 77:a/b c and 77%3Aa%2Fb%20c"
+    platform.failures = [Failed.permanent(Scope.DELIVERY, "bad_request", told, raw={"snippet": told})]
+
+    outcome = await sender(platform, world).deliver(job())
+
+    assert isinstance(outcome, Failed)
+    assert (outcome.message, outcome.raw) == ("no for *** and ***", {"snippet": "no for *** and ***"})

@@ -10,6 +10,7 @@ from autopost_contracts.ids import RenderingId, WorkspaceId
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import MediaPart, Part, Plan, PlannedMedia, TextPart
 from autopost_dispatcher.bots import Bots
+from autopost_dispatcher.credentials import Identity
 from autopost_dispatcher.flight import Desk
 from autopost_dispatcher.gateway import Claim, Upload
 from autopost_dispatcher.media import Shelf
@@ -90,8 +91,8 @@ class World:
     async def plan(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None:
         return self.known
 
-    async def token(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Secret | None:
-        return self.secret
+    async def identity(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None:
+        return None if self.secret is None else Identity(token=self.secret)
 
     def forget(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> None:
         self.forgotten_tokens += 1

@@ -137,7 +137,7 @@ async def replica(
                 made.schedule,
                 bus,
                 adapters=sending,
-                tokens=Credentials(made.gateway, TOKEN),
+                identities=Credentials(made.gateway, TOKEN),
                 store=None,
             ):
                 yield made

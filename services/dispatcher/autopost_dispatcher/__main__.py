@@ -44,7 +44,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
             schedule,
             bus,
             adapters=platforms,
-            tokens=Credentials(gateway),
+            identities=Credentials(gateway),
             store=objects,
         ) as dispatch:
             metrics.gauge(

@@ -121,8 +121,8 @@ def _outcome(ended: Ended) -> dict[str, Any]:
                 "category": outcome.category,
                 "scope": outcome.scope,
                 "code": outcome.code,
-                "message": outcome.message[:SNIPPET],
-                "snippet": outcome.raw.get("snippet", "")[:SNIPPET] or None,
+                "message": _storable(outcome.message),
+                "snippet": _storable(outcome.raw.get("snippet", "")) or None,
                 "retry_after_ms": outcome.retry_after_ms,
                 "ambiguous": outcome.ambiguous,
                 "hold": outcome.hold,
@@ -131,3 +131,8 @@ def _outcome(ended: Ended) -> dict[str, Any]:
             }
         case Released():
             return base | {"result": "released"}
+
+
+def _storable(text: str) -> str:
+    """Postgres stores no text with a NUL in it; one answer of garbage would take its whole batch down."""
+    return text.replace("\x00", "\ufffd")[:SNIPPET]

@@ -90,7 +90,7 @@ class Credentials:
                 reason=str(exc),
             )
             return None
-        return Identity(token=token, bot_id=getattr(binding, "bot_id", None))
+        return Identity(token=token, bot_id=binding.bot_id if binding else None)
 
     def _reveal(self, binding: Credential | None, label: Label) -> Secret:
         if binding is None:

@@ -38,12 +38,15 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flight:
-    def __init__(self, desk: Desk, adapter: Adapter, plan: Plan, target: Target, job: Job) -> None:
+    def __init__(
+        self, desk: Desk, adapter: Adapter, plan: Plan, target: Target, job: Job, bot_id: str | None = None
+    ) -> None:
         self._desk = desk
         self._adapter = adapter
         self._plan = plan
         self._target = target
         self._job = job
+        self._bot_id = bot_id
         self._called = False
 
     async def run(self) -> Outcome | Released | None:
@@ -161,9 +164,12 @@ class Flight:
             await self._desk.shelf.keep(self._job.claim, await self._bot(), brought)
 
     async def _bot(self) -> str:
+        if self._bot_id is not None:
+            return self._bot_id
         answer = await self._desk.bots.identity(self._adapter, self._target.token, lambda: self._next_slot(beside=True))
         if isinstance(answer, Failed):
             raise Over(answer)
+        self._bot_id = answer
         return answer
 
     async def _next_slot(self, *, beside: bool = False, has_bytes: bool = False) -> None:

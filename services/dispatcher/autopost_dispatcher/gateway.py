@@ -56,6 +56,7 @@ class Credential(Struct, frozen=True, kw_only=True):
     auth_ref: str
     secret_ref: str
     sealed: bytes | None
+    bot_id: str | None
     rotated_at: datetime
 
 

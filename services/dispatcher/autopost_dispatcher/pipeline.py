@@ -24,7 +24,7 @@ from autopost_dispatcher.lease import Renewal
 from autopost_dispatcher.media import Shelf
 from autopost_dispatcher.plans import PlanCache
 from autopost_dispatcher.schedule import Schedule
-from autopost_dispatcher.send import Sender, Tokens
+from autopost_dispatcher.send import Identities, Sender
 from autopost_dispatcher.slots import Slots
 
 TO_COMMIT = timedelta(seconds=1.5)
@@ -40,7 +40,7 @@ async def pipeline(
     bus: Bus,
     *,
     adapters: Mapping[str, Adapter],
-    tokens: Tokens,
+    identities: Identities,
     store: Objects | None,
 ) -> AsyncIterator[Dispatch]:
     """Leaving claims nothing more, lets calls in flight be answered, and commits how they ended: no lease is left."""
@@ -52,7 +52,7 @@ async def pipeline(
         call_time=(config.provider_timeout + config.margin).total_seconds(),
         upload_time=(config.time_to_upload + config.margin).total_seconds(),
     )
-    sender = Sender(adapters, PlanCache(gateway), tokens, desk)
+    sender = Sender(adapters, PlanCache(gateway), identities, desk)
 
     def committed(workspace: WorkspaceId) -> None:
         schedule.wake(workspace)

@@ -4,16 +4,20 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Protocol
+from urllib.parse import quote
 
+import msgspec
 from autopost_adapters.base import Adapter, Target
 from autopost_contracts.ids import RenderingId, WorkspaceId
 from autopost_contracts.outcomes import Failed, Outcome, Scope
 from autopost_contracts.plan import Plan
 from autopost_runtime import telemetry
 from autopost_runtime.config import Secret
+from autopost_runtime.redaction import MASK
 from opentelemetry.trace import Link, Span, StatusCode
 
 from autopost_dispatcher.claim import Job
+from autopost_dispatcher.credentials import Identity
 from autopost_dispatcher.flight import Desk, Flight
 from autopost_dispatcher.over import Released
 
@@ -25,17 +29,17 @@ class Plans(Protocol):
     async def plan(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None: ...
 
 
-class Tokens(Protocol):
-    async def token(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Secret | None: ...
+class Identities(Protocol):
+    async def identity(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None: ...
 
     def forget(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> None: ...
 
 
 class Sender:
-    def __init__(self, adapters: Mapping[str, Adapter], plans: Plans, tokens: Tokens, desk: Desk) -> None:
+    def __init__(self, adapters: Mapping[str, Adapter], plans: Plans, identities: Identities, desk: Desk) -> None:
         self._adapters = adapters
         self._plans = plans
-        self._tokens = tokens
+        self._identities = identities
         self._desk = desk
 
     async def deliver(self, job: Job) -> Outcome | Released | None:
@@ -53,17 +57,28 @@ class Sender:
         adapter = self._adapters.get(claim.platform)
         if adapter is None:
             return Failed.permanent(Scope.CHANNEL, "platform_unknown", f"no adapter for {claim.platform}")
-        token = await self._tokens.token(claim.workspace_id, claim.platform, claim.auth_ref)
-        if token is None:
+        identity = await self._identities.identity(claim.workspace_id, claim.platform, claim.auth_ref)
+        if identity is None:
             return Failed.permanent(Scope.CHANNEL, "credential_missing", f"{claim.auth_ref} leads to no secret")
         plan = await self._plans.plan(claim.workspace_id, claim.rendering_id)
         if plan is None:
             return Failed.permanent(Scope.DELIVERY, "rendering_missing", "the stored plan is gone")
-        target = Target(chat=claim.target_id, token=token, thread=claim.settings.get("message_thread_id"))
-        outcome = await Flight(self._desk, adapter, plan, target, job).run()
-        if isinstance(outcome, Failed) and outcome.code == "unauthorized":
-            self._tokens.forget(claim.workspace_id, claim.platform, claim.auth_ref)  # it may have been rotated
-        return outcome
+        thread = claim.settings.get("message_thread_id")
+        target = Target(chat=claim.target_id, token=identity.token, thread=thread)
+        outcome = await Flight(self._desk, adapter, plan, target, job, identity.bot_id).run()
+        if not isinstance(outcome, Failed):
+            return outcome
+        if outcome.code == "unauthorized":
+            self._identities.forget(claim.workspace_id, claim.platform, claim.auth_ref)  # it may have been rotated
+        return _without(identity.token, outcome)
+
+
+def _without(token: Secret, failed: Failed) -> Failed:
+    """A platform, or a gateway before it, may repeat our request, and with it the token."""
+    told = hidden = msgspec.json.encode(failed).decode()
+    for shown in {token.reveal(), quote(token.reveal(), safe=""), quote(token.reveal())}:
+        hidden = hidden.replace(shown, MASK)
+    return failed if hidden == told else msgspec.json.decode(hidden, type=Failed)
 
 
 def _span_of(job: Job) -> AbstractContextManager[Span]:

@@ -28,8 +28,8 @@ def tell(batch: list[Ended], stale: Collection[DeliveryId]) -> None:
     for one in batch:
         if not (is_busy and isinstance(one.outcome, Sent)):
             _tell(one)
-    if is_busy:
-        sent = sum(isinstance(one.outcome, Sent) for one in batch)
+    sent = sum(isinstance(one.outcome, Sent) for one in batch)
+    if is_busy and sent:
         get_logger().info("deliveries.sent", workspace_id=str(batch[0].claim.workspace_id), count=sent)
     if stale:
         stale_total.add(len(stale))
