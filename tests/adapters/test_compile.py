@@ -1,15 +1,13 @@
-"""What a text post becomes on each platform: pure, within limits, and accepted by the platform as it is."""
+"""What a post becomes on each platform: its text, links, template and buttons; pure, and without surprises."""
+
+from typing import Any
 
 import pytest
 from autopost_adapters.compilers import compile_content
-from autopost_contracts.payload import Button, Content, Flags
-from autopost_contracts.plan import Compiled, Profile
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from autopost_contracts.payload import Button, Content, Flags, Medium, ParseMode
+from autopost_contracts.plan import Compiled, Preview, Profile, TextPart
 
-from adapters.conftest import Platform
-
-WORDS = ["<b>жирно</b>", "<i>it</i>", "a &amp; b", "🦊", "text\n", "<code>x</code>"]
+NESTED = "<blockquote>a<blockquote>b</blockquote></blockquote>"
 LIMITS = {"telegram": 4096, "max": 4000}
 
 
@@ -41,7 +39,7 @@ def test_telegram_counts_what_is_seen_and_max_what_is_sent() -> None:
     assert problems(compiled("max", emoji)) == ["message_too_long"]
 
 
-@pytest.mark.parametrize("text", ["<p>a</p>", "<b>a", "a</b>", "<b><i>a</b></i>", "<a>x</a>", "a<br/>b"])
+@pytest.mark.parametrize("text", ["<p>a</p>", "<b>a", "a</b>", "<b><i>a</b></i>", "<a>x</a>", "a<b/>b", NESTED])
 @pytest.mark.parametrize("platform", LIMITS)
 def test_markup_that_cannot_be_shown_fails_or_becomes_plain_as_the_channel_says(platform: str, text: str) -> None:
     content = Content(text=text, parse_mode="HTML")
@@ -86,6 +84,7 @@ def test_a_template_surrounds_the_text_and_its_length_counts() -> None:
     ("body", "code"),
     [
         ("{% for i in (1..100000000) %}{{ text }}{% endfor %}", "template_failed"),
+        ("{% for i in (1..900) %}{{ text }}{% endfor %}", "template_failed"),
         ("{{ text", "template_failed"),
         (None, "template_missing"),
     ],
@@ -96,31 +95,168 @@ def test_a_template_that_runs_wild_or_is_missing_is_a_problem_of_its_channel(bod
     assert problems(result) == [code]
 
 
-def test_too_many_buttons_are_refused_by_name() -> None:
-    row = tuple(Button(str(number), "https://a.example/") for number in range(4))
-
-    assert problems(compiled("max", Content(text="a", buttons=(row,)))) == ["too_many_buttons"]
-    assert problems(compiled("telegram", Content(text="a", buttons=(row,)))) == []
-
-
 def test_a_platform_nobody_knows_is_a_problem_not_an_error() -> None:
     assert problems(compiled("pigeon", Content(text="a"))) == ["platform_unknown"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    words=st.lists(
-        st.sampled_from(["<b>жирно</b>", "<i>it</i>", "a &amp; b", "🦊", "text\n", "<code>x</code>"]), max_size=30
-    ),
-    is_html=st.booleans(),
-    silent=st.booleans(),
+@pytest.mark.parametrize(
+    ("platform", "text", "named"),
+    [
+        ("telegram", "# a", "<h1>"),
+        ("telegram", "^^a^^", "<mark>"),
+        ("telegram", "[a](tel:+7900)", "tel:+7900"),
+        ("telegram", "[a](max://user/7)", "max://user/7"),
+        ("telegram", "[a](http://intranet/)", "http://intranet/"),
+        ("max", "||a||", "<tg-spoiler>"),
+    ],
 )
-async def test_whatever_compiles_is_accepted_as_it_is(
-    platform: Platform, words: list[str], is_html: bool, silent: bool
-) -> None:
-    content = Content(text=" ".join(words).strip() or "x", parse_mode="HTML" if is_html else None)
-    plan = compiled(platform.name, content, Flags(silent=silent)).plan
+def test_markup_that_this_platform_would_drop_is_told_by_name(platform: str, text: str, named: str) -> None:
+    [problem] = compiled(platform, Content(text=text, parse_mode="Markdown")).problems
+
+    assert (problem.code, problem.field) == ("markup_unsupported", "text")
+    assert named in problem.message
+
+
+def test_plain_instead_of_markup_is_plain_in_whole_with_readable_links_and_a_note() -> None:
+    text = "<b>a</b> <tg-spoiler>b</tg-spoiler> <a href='https://a.example/'>c</a> <a href='https://b.example/'>https://b.example/</a>"
+    content = Content(text=text, parse_mode="HTML")
+
+    plan = compiled("max", content, settings={"on_markup": "plain"}).plan
 
     assert plan is not None
-    for part in plan.parts:
-        assert type(await platform.send(part)).__name__ == "Accepted"
+    assert plan.parts == (TextPart(text="a b c (https://a.example/) https://b.example/"),)
+    assert "<tg-spoiler>" in plan.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("platform", "parse_mode", "text", "sent", "markup"),
+    [
+        ("telegram", "HTML", "<b>a</b> &amp; &copy;", "<b>a</b> &amp; ©", "html"),
+        ("telegram", "Markdown", "**a** & *b*", "<b>a</b> &amp; <i>b</i>", "html"),
+        ("telegram", "Markdown", "a & b", "a & b", "plain"),
+        ("telegram", None, "<b>a</b> **b**", "<b>a</b> **b**", "plain"),
+        ("max", "HTML", "<strong>a</strong><br>b", "<b>a</b>\nb", "html"),
+        ("max", "Markdown", "__a__ *b*", "**a** _b_", "markdown"),
+        ("max", "Markdown", "**a**b*c*d", "<b>a</b>b<i>c</i>d", "html"),
+        ("max", "HTML", "a &amp; b", "a & b", "plain"),
+        ("max", None, "**a**", "**a**", "plain"),
+    ],
+)
+def test_each_platform_gets_its_own_dialect(
+    platform: str, parse_mode: ParseMode | None, text: str, sent: str, markup: str
+) -> None:
+    plan = compiled(platform, Content(text=text, parse_mode=parse_mode)).plan
+
+    assert plan is not None
+    assert plan.parts == (TextPart(text=sent, markup=markup),)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("parse_mode", ["HTML", "Markdown", None])
+def test_a_link_that_follows_the_text_is_shown_as_it_is(parse_mode: ParseMode | None) -> None:
+    link = "https://a.example/_b_?c=1&d=**2**"
+
+    plan = compiled("telegram", Content(text="a", links=(link,), parse_mode=parse_mode)).plan
+
+    assert plan is not None
+    assert plan.parts == (TextPart(text=f"a\n\n{link}"),)
+
+
+def test_a_template_brings_markup_of_its_own() -> None:
+    template = {"template_ref": "t", "template_body": "<b>News</b>\n{{ text }}"}
+
+    plan = compiled("telegram", Content(text="<i>a</i>", parse_mode="HTML"), **template).plan
+
+    assert plan is not None
+    assert plan.parts[0].text == "<b>News</b>\n<i>a</i>"
+
+
+@pytest.mark.parametrize(
+    ("settings", "flags", "preview"),
+    [
+        ({}, Flags(), Preview()),
+        ({}, Flags(disable_preview=True), Preview(disabled=True)),
+        ({"disable_preview": True, "preview_size": "large"}, Flags(), Preview(disabled=True)),
+        ({"preview_size": "small", "preview_above": True}, Flags(), Preview(size="small", above_text=True)),
+    ],
+)
+def test_the_preview_is_as_post_and_channel_want_it(settings: dict[str, Any], flags: Flags, preview: Preview) -> None:
+    plan = compiled("telegram", Content(text="a"), flags, settings=settings).plan
+
+    assert plan is not None
+    assert plan.parts == (TextPart(text="a", preview=preview),)
+
+
+def test_max_can_only_switch_a_preview_off() -> None:
+    off = compiled("max", Content(text="a"), settings={"disable_preview": True}).plan
+    small = compiled("max", Content(text="a"), settings={"preview_size": "small"}).plan
+
+    assert off is not None
+    assert small is not None
+    assert (off.parts, off.notes) == ((TextPart(text="a", preview=Preview(disabled=True)),), ())
+    assert small.parts == (TextPart(text="a"),)
+    assert "preview" in small.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("overflow", "shrink"),
+        ("on_markup", 1),
+        ("silent", "yes"),
+        ("preview_size", "tiny"),
+        ("upload_policy", {"image": "x"}),
+    ],
+)
+def test_a_setting_that_means_nothing_is_told_by_name(name: str, value: object) -> None:
+    [problem] = compiled("telegram", Content(text="a"), settings={name: value}).problems
+
+    assert problem.code == "setting_unknown"
+    assert problem.field.startswith(f"settings.{name}")
+
+
+@pytest.mark.parametrize(
+    ("platform", "rows", "code", "field"),
+    [
+        ("telegram", [9], "too_many_buttons", "buttons[0]"),
+        ("telegram", [1] * 101, "too_many_buttons", "buttons"),
+        ("telegram", [8] * 13, "too_many_buttons", "buttons"),
+        ("max", [3, 4], "too_many_buttons", "buttons[1]"),
+        ("max", [1] * 31, "too_many_buttons", "buttons"),
+    ],
+)
+def test_more_buttons_than_there_is_room_for_are_told(platform: str, rows: list[int], code: str, field: str) -> None:
+    buttons = tuple((Button("x", "https://a.example/"),) * row for row in rows)
+
+    answer = compiled(platform, Content(text="a", buttons=buttons))
+
+    assert [(problem.code, problem.field) for problem in answer.problems] == [(code, field)]
+
+
+@pytest.mark.parametrize(
+    ("text", "url"), [(" ", "https://a.example/"), ("a", "javascript:x"), ("a", "http://intranet/"), ("a", "https://[")]
+)
+def test_a_button_that_leads_nowhere_is_told(text: str, url: str) -> None:
+    answer = compiled("telegram", Content(text="a", buttons=((Button(text, url),),)))
+
+    assert [(problem.code, problem.field) for problem in answer.problems] == [("validation_failed", "buttons[0]")]
+
+
+def test_buttons_too_long_for_telegram_as_a_whole_are_told() -> None:
+    row = (Button("x", f"https://a.example/{'y' * 2000}"),)
+
+    assert problems(compiled("telegram", Content(text="a", buttons=(row,) * 5))) == ["too_many_buttons"]
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    content = Content(
+        text="<p>a</p>", parse_mode="HTML", media=(Medium(type="image"),), buttons=((Button("x", "nowhere"),),)
+    )
+
+    answer = compiled("telegram", content)
+
+    assert [problem.field for problem in answer.problems] == ["text", "media[0]", "buttons[0]"]
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "<b> </b>"])
+def test_a_post_without_anything_to_see_is_empty(text: str) -> None:
+    assert problems(compiled("telegram", Content(text=text, parse_mode="HTML"))) == ["message_empty"]

@@ -9,6 +9,8 @@ import asyncpg
 import httpx
 import pytest
 from autopost_cli.stack import Stack
+from autopost_runtime.config import Secret, ServiceConfig
+from autopost_runtime.objects import Objects, open_objects
 from harness.buckets import Bucket
 from harness.databases import Database
 
@@ -47,3 +49,16 @@ async def start_system(
             return System(stack, http, database)
 
         yield start
+
+
+@pytest.fixture
+async def objects(s3: Bucket) -> AsyncIterator[Objects]:
+    config = ServiceConfig(
+        database_url="postgresql://unused/unused",
+        s3_endpoint=s3.endpoint,
+        s3_bucket=s3.bucket,
+        s3_access_key=Secret(s3.access_key),
+        s3_secret_key=Secret(s3.secret_key),
+    )
+    async with open_objects(config) as opened:
+        yield opened

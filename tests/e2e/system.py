@@ -1,5 +1,6 @@
 """What a test does to a running system: post, look into its database, read the simulator's log."""
 
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ import msgspec
 from autopost_cli.demo.scene import Scene
 from autopost_cli.development import PUSH_SECRET, WORKSPACE
 from autopost_cli.stack import Stack
+from autopost_runtime.objects import Objects
 
 
 class System:
@@ -40,6 +42,18 @@ class System:
         answer = await self.http.get(f"{self.places['simulator']}/_sim/log")
         lines = [msgspec.json.decode(line) for line in answer.content.splitlines() if line]
         return [line for line in lines if line["message_ids"]]
+
+    async def store(self, objects: Objects, content: bytes, kind: str, content_type: str, name: str) -> dict[str, str]:
+        """The item of a post that shows it."""
+        digest = sha256(content).hexdigest()
+        key = f"{WORKSPACE}/media/{digest}"
+        await objects.put(key, content, content_type)
+        await self.database.execute(
+            "SELECT remember_media_origin($1, $2, $3, $4, $5, $6, p_name => $7)",
+            *(UUID(WORKSPACE), f"sha256:{digest}", f"s3://{objects.bucket}/{key}", digest),
+            *(content_type, len(content), name),
+        )
+        return {"type": kind, "blob_ref": f"sha256:{digest}"}
 
     async def control(self, path: str, body: Any) -> None:
         (await self.http.post(f"{self.places['simulator']}/_sim/{path}", json=body)).raise_for_status()

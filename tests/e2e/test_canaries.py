@@ -14,9 +14,11 @@ from uuid import UUID
 
 import pytest
 from autopost_cli.development import WORKSPACE
+from autopost_runtime.objects import Objects
 from autopost_runtime.sealing import new_key
 from harness.buckets import Bucket
 from harness.eventually import eventually
+from harness.telegram_media import png
 
 from e2e import canaries
 from e2e.conftest import StartSystem
@@ -48,6 +50,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "dripping": {"drip": 0.0005},
     "dripping for too long": {"drip": 0.2},
 }
+MEDIA_FAULTS = [
+    {"name": f"{method} {kind}", "method": method, "times": 1, "effect": KINDS[kind]}
+    for method in ("sendPhoto", "POST /uploads", "POST /upload/image")
+    for kind in ("page of a gateway", "reset before", "reset after", "garbage", "hanging")
+]
+"""On the way of a picture, whatever chat it is for: one after the other."""
 HONEST = "honest"
 IN_TIME = timedelta(seconds=30)
 
@@ -166,7 +174,7 @@ async def look_around(system: System) -> None:
 
 
 async def test_no_secret_turns_up_anywhere_after_every_fault_there_is(
-    start_system: StartSystem, s3: Bucket, nats_url: str, nats_namespace: str, tmp_path: Path
+    start_system: StartSystem, objects: Objects, s3: Bucket, nats_url: str, nats_namespace: str, tmp_path: Path
 ) -> None:
     key = new_key().reveal()
     system = await start_system(
@@ -196,6 +204,14 @@ async def test_no_secret_turns_up_anywhere_after_every_fault_there_is(
             return not waiting and len(await struck(system)) == faults
 
         await eventually(all_tried, within=IN_TIME)
+        await system.control("faults", MEDIA_FAULTS)
+        picture = await system.store(objects, png(), "photo", "image/png", "canary.png")
+        shown = await system.post(secret=ENDPOINT_SECRET, text="canaries", media=[picture])
+
+        async def all_troubled() -> bool:
+            return len(await struck(system)) == faults + len(MEDIA_FAULTS)
+
+        await eventually(all_troubled, within=IN_TIME)
         await look_around(system)
     for service in ("dispatcher", "ingest", "monitor", "bot"):
         await system.stack.stop(service)
@@ -213,6 +229,7 @@ async def test_no_secret_turns_up_anywhere_after_every_fault_there_is(
 
     secrets = searched() | {"sealing key": key, "S3": s3.secret_key}
     assert (posted.status_code, posted.json()["channels"]["enqueued"], again.status_code) == (202, channels, 200)
+    assert shown.json()["channels"]["enqueued"] > len(PLATFORMS) * len(PLACES)
     assert (await system.statuses())["sent"] >= len(PLATFORMS) * len(PLACES)
     assert [place for place, sign in SIGNS.items() if sign not in haystacks[place]] == []
     assert canaries.hits(secrets, haystacks) == []
@@ -220,7 +237,7 @@ async def test_no_secret_turns_up_anywhere_after_every_fault_there_is(
 
 SIGNS = {
     "logs": b"delivery.attempted",
-    "spans": b"telegram sendMessage",
+    "spans": b"telegram sendPhoto",
     "events": b"failed_permanent",
     "answers": b"trace_id",
     "command": b'"verdict":"bound"',

@@ -8,9 +8,7 @@ from uuid import UUID
 
 import pytest
 from autopost_cli.development import WORKSPACE
-from autopost_runtime.config import Secret, ServiceConfig
-from autopost_runtime.objects import Objects, open_objects
-from harness.buckets import Bucket
+from autopost_runtime.objects import Objects
 from harness.eventually import eventually
 from harness.telegram_media import png
 from msgspec import Struct
@@ -38,33 +36,6 @@ class Shown(Struct, frozen=True):
     bold: list[str]
     checksums: list[str]
     buttons: list[list[tuple[str, str]]]
-
-
-@pytest.fixture
-async def objects(s3: Bucket) -> AsyncIterator[Objects]:
-    config = ServiceConfig(
-        database_url="postgresql://unused/unused",
-        s3_endpoint=s3.endpoint,
-        s3_bucket=s3.bucket,
-        s3_access_key=Secret(s3.access_key),
-        s3_secret_key=Secret(s3.secret_key),
-    )
-    async with open_objects(config) as opened:
-        yield opened
-
-
-async def _store(system: System, objects: Objects, content: bytes) -> dict[str, str]:
-    """The item of a post that shows it."""
-    kind, content_type, name = KINDS[content]
-    digest = sha256(content).hexdigest()
-    key = f"{WORKSPACE}/media/{digest}"
-    await objects.put(key, content, content_type)
-    await system.database.execute(
-        "SELECT remember_media_origin($1, $2, $3, $4, $5, $6, p_name => $7)",
-        *(UUID(WORKSPACE), f"sha256:{digest}", f"s3://{objects.bucket}/{key}", digest),
-        *(content_type, len(content), name),
-    )
-    return {"type": kind, "blob_ref": f"sha256:{digest}"}
 
 
 async def _shown(system: System, platform: str, chat: str) -> Shown:
@@ -123,7 +94,7 @@ async def test_every_channel_shows_the_text_the_media_in_order_and_the_buttons(
     start_system: StartSystem, objects: Objects, contents: tuple[bytes, ...], telegram_adds: str
 ) -> None:
     system = await start_system()
-    media = [await _store(system, objects, content) for content in contents]
+    media = [await system.store(objects, content, *KINDS[content]) for content in contents]
 
     answer = await system.post(
         text="Hello, **forty** channels",

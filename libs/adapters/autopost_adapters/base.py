@@ -2,7 +2,7 @@
 
 ``compile`` is pure and decides everything about what a channel will see; ``send`` carries out one part of a
 plan and returns how it ended. An adapter never touches a database or a stream, and never raises for what a
-platform does.
+platform does, nor for bytes that cannot be had: those are outcomes as well.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -14,6 +14,7 @@ from autopost_contracts.payload import Content, Flags
 from autopost_contracts.plan import Compiled, Part, PlannedMedia, Profile
 from autopost_runtime.config import Secret
 from autopost_runtime.http import HttpAnswer
+from autopost_runtime.request_body import StreamedBody
 from msgspec import Struct
 
 
@@ -105,8 +106,20 @@ class Adapter(Protocol):
 
 
 class Http(Protocol):
-    """What an adapter needs of an HTTP client; ``NotSent`` and ``Unanswered`` are its only exceptions."""
+    """What an adapter needs of an HTTP client.
+
+    ``NotSent`` and ``Unanswered`` are its only exceptions, but for what the source of a streamed body raises.
+    """
 
     async def request(
-        self, method: str, url: str, *, json: Any = ..., headers: Any = ..., timeout: Any, span_name: Any, template: Any
+        self,
+        method: str,
+        url: str,
+        *,
+        json: Any = ...,
+        body: StreamedBody | None = ...,
+        headers: Any = ...,
+        timeout: timedelta,
+        span_name: str,
+        template: str,
     ) -> HttpAnswer: ...

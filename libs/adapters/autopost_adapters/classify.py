@@ -7,9 +7,15 @@ platform's 400 may be about the post, the channel or the whole bot.
 import re
 from collections.abc import Sequence
 
+import msgspec
 from autopost_contracts.outcomes import Category, Failed, Scope
-from autopost_runtime.http import HttpError, NotSent
+from autopost_runtime.http import HttpAnswer, HttpError, NotSent
 from msgspec import Struct
+
+from autopost_adapters.base import MediaMissing, MediaUnreadable
+
+SNIPPET = 500
+"""Characters of an answer that are kept with a failure."""
 
 
 class Rule(Struct, frozen=True):
@@ -37,8 +43,13 @@ FALLBACK: tuple[Rule, ...] = (
 def classify(
     rules: Sequence[Rule], status: int, text: str, *, retry_after_ms: int | None = None, snippet: str = ""
 ) -> Failed:
-    """A 5xx may have been obeyed before it failed, so it is ambiguous; a 4xx was certainly refused."""
-    raw = {"status": status, "snippet": snippet[:500]}
+    """A 5xx may have been obeyed before it failed, so it is ambiguous; a 4xx was certainly refused.
+
+    A redirect is not followed, for it would take the token and the post to somebody else. It may be gone soon.
+    """
+    raw = {"status": status, "snippet": snippet[:SNIPPET]}
+    if 300 <= status < 400:
+        return Failed.transient(Scope.PLATFORM, "redirected", text, raw=raw)
     if status >= 500:
         return Failed.transient(
             Scope.PLATFORM, f"http_{status}", text, retry_after_ms=retry_after_ms, ambiguous=True, raw=raw
@@ -56,14 +67,34 @@ def classify(
     return Failed.permanent(Scope.DELIVERY, f"http_{status}", text, raw=raw)
 
 
+def wait_asked(answer: HttpAnswer) -> int | None:
+    """Milliseconds, where the header asks for whole seconds; a date is left alone, for clocks differ."""
+    seconds = answer.headers.get("Retry-After", "").strip()
+    return int(seconds) * 1000 if seconds.isascii() and seconds.isdigit() and len(seconds) < 10 else None
+
+
 def unreachable(exc: HttpError) -> Failed:
     """No answer: certainly not sent, or perhaps sent. Only the delivery waits; the platform asked for nothing."""
     return Failed.transient(Scope.PLATFORM, exc.code, ambiguous=not isinstance(exc, NotSent))
 
 
-def unreadable(status: int, body: bytes) -> Failed:
-    """A 2xx whose body makes no sense: the platform may well have accepted."""
-    snippet = body[:500].decode("utf-8", "replace")
-    return Failed.transient(
-        Scope.PLATFORM, "unreadable_answer", ambiguous=True, raw={"status": status, "snippet": snippet}
-    )
+def without_bytes(exc: MediaMissing | MediaUnreadable) -> Failed:
+    """Certainly not sent: no platform accepts half a body."""
+    if isinstance(exc, MediaMissing):
+        return Failed.permanent(Scope.DELIVERY, "media_missing_origin", str(exc))
+    return Failed.transient(Scope.DELIVERY, "media_unreadable", str(exc))
+
+
+def unreadable(answer: HttpAnswer) -> Failed:
+    """A success whose body makes no sense: the platform may well have accepted."""
+    raw = {"status": answer.status, "snippet": snippet_of(answer)}
+    return Failed.transient(Scope.PLATFORM, "unreadable_answer", ambiguous=True, raw=raw)
+
+
+def certain(failed: Failed) -> Failed:
+    """Of a call that posts nothing: whatever happened to it, no message can have come of it."""
+    return msgspec.structs.replace(failed, ambiguous=False)
+
+
+def snippet_of(answer: HttpAnswer) -> str:
+    return answer.body[: 4 * SNIPPET].decode("utf-8", "replace")[:SNIPPET]

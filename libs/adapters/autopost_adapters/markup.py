@@ -1,57 +1,109 @@
-"""What of a text is markup, and whether a platform can show it."""
+"""Text with markup: the characters that are seen, and entities over ranges of them.
 
-import html
-from collections.abc import Set
-from html.parser import HTMLParser
+HTML and Markdown are read into this, each platform's dialect is written out of it, and lengths, cuts and limits are
+judged on it. Positions are code points. Entities nest or are apart, outermost first; they never cross.
+"""
 
-from autopost_contracts.plan import Problem
+from collections.abc import Iterable
+from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
 
-class _Reader(HTMLParser):
-    """Collects the visible text and the first thing that is wrong."""
+Kind = Literal[
+    "quote",
+    "expandable_quote",
+    "heading",
+    "bold",
+    "italic",
+    "underline",
+    "strike",
+    "highlight",
+    "spoiler",
+    "link",
+    "custom_emoji",
+    "time",
+    "pre",
+    "code",
+]
 
-    def __init__(self, allowed: Set[str]) -> None:
-        super().__init__(convert_charrefs=True)
-        self.visible: list[str] = []
-        self.wrong: str | None = None
-        self._allowed = allowed
-        self._open: list[str] = []
+NAMES: dict[Kind, str] = {
+    "quote": "<blockquote>",
+    "expandable_quote": "<blockquote expandable>",
+    "heading": "<h1>",
+    "bold": "<b>",
+    "italic": "<i>",
+    "underline": "<u>",
+    "strike": "<s>",
+    "highlight": "<mark>",
+    "spoiler": "<tg-spoiler>",
+    "link": "<a>",
+    "custom_emoji": "<tg-emoji>",
+    "time": "<tg-time>",
+    "pre": "<pre>",
+    "code": "<code>",
+}
+"""How a kind is called in a message to a human. The order is that of nesting where two cover the same range."""
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in self._allowed:
-            self._note(f"<{tag}> is not a tag this platform shows")
-        elif tag == "a" and not dict(attrs).get("href"):
-            self._note("<a> has no href")
-        self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._note(f"<{tag}/> is not a tag this platform shows")
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self._open or self._open.pop() != tag:
-            self._note(f"</{tag}> closes nothing that is open")
-
-    def handle_data(self, data: str) -> None:
-        self.visible.append(data)
-
-    def finish(self) -> str | None:
-        self.close()
-        if self._open:
-            self._note(f"<{self._open[-1]}> is never closed")
-        return self.wrong
-
-    def _note(self, problem: str) -> None:
-        self.wrong = self.wrong or problem
-
-
-def check_html(text: str, allowed: Set[str]) -> tuple[str, Problem | None]:
-    """The visible text, and why the platform would not show this markup, if it would not."""
-    reader = _Reader(allowed)
-    reader.feed(text)
-    wrong = reader.finish()
-    problem = Problem("markup_unsupported", "text", wrong) if wrong else None
-    return "".join(reader.visible), problem
+_RANK = {kind: rank for rank, kind in enumerate(NAMES)}
 
 
-def escape(text: str) -> str:
-    return html.escape(text, quote=False)
+class Entity(Struct, frozen=True):
+    kind: Kind
+    start: int
+    end: int
+    value: str = ""
+    """The address of a link, the language of ``pre``, the id of an emoji, the seconds of a time."""
+    format: str = ""
+    """How a time is shown."""
+
+    def moved(self, by: int) -> "Entity":
+        return Entity(self.kind, self.start + by, self.end + by, self.value, self.format)
+
+
+class Marked(Struct, frozen=True):
+    text: str
+    entities: tuple[Entity, ...] = ()
+
+    def part(self, start: int, end: int) -> "Marked":
+        """From ``start`` to ``end`` without the whitespace at its edges; no entity may be cut by it."""
+        seen = self.text[start:end]
+        start += len(seen) - len(seen.lstrip())
+        end = start + len(seen.strip())
+        inside = (entity for entity in self.entities if start <= entity.start and entity.end <= end)
+        return Marked(self.text[start:end], tuple(entity.moved(-start) for entity in inside))
+
+    def followed_by(self, text: str) -> "Marked":
+        return Marked(self.text + text, self.entities)
+
+    def plain(self) -> str:
+        """Without markup; an address that cannot be seen stands in brackets behind the words it was under."""
+        links = [entity for entity in self.entities if entity.kind == "link"]
+        pieces, at = [], 0
+        for link in sorted(links, key=lambda entity: entity.end):
+            pieces.append(self.text[at : link.end])
+            at = link.end
+            if link.value not in (seen := self.text[link.start : link.end]) and link.value != f"mailto:{seen}":
+                pieces.append(f" ({link.value})")
+        return "".join((*pieces, self.text[at:]))
+
+
+def tidy(text: str, entities: Iterable[Entity]) -> Marked:
+    """Trimmed: the text, and each entity to what is seen of it; one that covers nothing is gone."""
+    lead = len(text) - len(text.lstrip())
+    trimmed = (_trimmed(text, entity) for entity in entities)
+    return Marked(text.strip(), in_order({entity.moved(-lead) for entity in trimmed if entity.start < entity.end}))
+
+
+def in_order(entities: Iterable[Entity]) -> tuple[Entity, ...]:
+    return tuple(sorted(entities, key=_order))
+
+
+def _order(entity: Entity) -> tuple[int, int, int, str, str]:
+    return entity.start, -entity.end, _RANK[entity.kind], entity.value, entity.format
+
+
+def _trimmed(text: str, entity: Entity) -> Entity:
+    seen = text[entity.start : entity.end]
+    start = entity.start + len(seen) - len(seen.lstrip())
+    return replace(entity, start=start, end=start + len(seen.strip()))

@@ -1,86 +1,89 @@
-"""Compile a text post: the part of compiling that all platforms share.
+"""The words of a post: its text in its template, with its links, and the captions of its media, read and checked.
 
-A platform gives its limits as ``TextLimits``; this module knows about links, templates, markup and length once.
+The template is filled before anything is parsed, so it may bring markup of its own.
 """
 
-from collections.abc import Callable, Set
-
-from autopost_contracts.payload import Content, Flags
-from autopost_contracts.plan import PLAN_VERSION, Compiled, Markup, Plan, Preview, Problem, Profile, TextPart
+from autopost_contracts.payload import Content, ParseMode
+from autopost_contracts.plan import Problem, Profile
 from msgspec import Struct
 
-from autopost_adapters import markup
+from autopost_adapters import markdown_writing, markup_html
+from autopost_adapters.limits import Limits, TextLimits
+from autopost_adapters.links import has_public_host, shown, wrong_address
+from autopost_adapters.markup import NAMES, Marked
+from autopost_adapters.markup_html import read_html
+from autopost_adapters.markup_markdown import read_markdown
+from autopost_adapters.nesting import nest
+from autopost_adapters.settings import Settings
 from autopost_adapters.template import render
 
 
-class TextLimits(Struct, frozen=True, kw_only=True):
-    platform: str
-    text: int
-    tags: Set[str]
-    buttons_per_row: int
-    rows: int
-    silent: bool
-    count: Callable[[str, str], int]
-    """Of (text as sent, text as seen): how the platform counts."""
+class Words(Struct, frozen=True, kw_only=True):
+    """One caption for each item of media, often an empty one."""
+
+    text: Marked = Marked("")
+    captions: tuple[Marked, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def compile_text(content: Content, flags: Flags, profile: Profile, limits: TextLimits) -> Compiled:
-    text, kind, problems = _written(content, profile, limits)
-    problems += _button_problems(content, limits)
-    if not text.strip():
-        problems.append(Problem("message_empty", "text", "there is no text to send"))
-    if problems:
-        return Compiled(
-            profile_hash=profile.profile_hash, problems=tuple(problems), template_version=profile.template_version
-        )
-    silent = flags.silent or bool(profile.settings.get("silent"))
-    part = TextPart(
-        text=text,
-        markup=kind,
-        buttons=content.buttons,
-        preview=Preview(disabled=flags.disable_preview or bool(profile.settings.get("disable_preview"))),
-        silent=silent and limits.silent,
-        protect=bool(profile.settings.get("protect")),
-    )
-    notes = ("silent is not possible here and was dropped",) if silent and not limits.silent else ()
-    plan = Plan(version=PLAN_VERSION, platform=limits.platform, parts=(part,), notes=notes)
-    return Compiled(profile_hash=profile.profile_hash, plan=plan, template_version=profile.template_version)
+class _Read(Struct, frozen=True):
+    marked: Marked
+    problem: Problem | None
 
 
-def _written(content: Content, profile: Profile, limits: TextLimits) -> tuple[str, Markup, list[Problem]]:
-    """The final text and how it is marked up."""
-    if content.media:
-        return "", "plain", [Problem("media_unsupported", "media", "posts with media cannot be compiled yet")]
-    if content.parse_mode == "Markdown":
-        return "", "plain", [Problem("markup_unsupported", "parse_mode", "Markdown cannot be compiled yet, use HTML")]
-    is_html = content.parse_mode == "HTML"
-    text, problem = render(profile, _with_links(content, is_html))
+def read_words(content: Content, profile: Profile, limits: Limits, settings: Settings) -> Words:
+    text, problem = render(profile, _with_links(content))
     if problem:
-        return text, "plain", [problem]
-    visible = text
-    if is_html:
-        visible, problem = markup.check_html(text, limits.tags)
-        if problem and profile.settings.get("on_markup", "fail") == "plain":
-            text, is_html, problem = visible, False, None
-    problems = [problem] if problem else []
-    if (length := limits.count(text, visible)) > limits.text:
-        problems.append(Problem("message_too_long", "text", f"{length} characters, {limits.text} are allowed"))
-    return text, "html" if is_html else "plain", problems
+        return Words(problems=(problem,))
+    sources = {"text": text} | {f"media[{i}].caption": medium.caption for i, medium in enumerate(content.media)}
+    read = [_read(source, content.parse_mode, field, limits) for field, source in sources.items()]
+    problems = tuple(one.problem for one in read if one.problem)
+    if problems and settings.on_markup == "plain":
+        return _without_markup(read, problems[0])
+    first, *rest = (one.marked for one in read)
+    return Words(text=first, captions=tuple(rest), problems=problems)
 
 
-def _with_links(content: Content, is_html: bool) -> str:
+def _without_markup(read: list[_Read], problem: Problem) -> Words:
+    """All of it: a post that is marked up in one place and not in another would say something else."""
+    first, *rest = (Marked(one.marked.plain()) for one in read)
+    note = f"markup was left out of the whole post: {problem.field}: {problem.message}"
+    return Words(text=first, captions=tuple(rest), notes=(note,))
+
+
+def _read(source: str, parse_mode: ParseMode | None, field: str, limits: Limits) -> _Read:
+    match parse_mode:
+        case "HTML":
+            marked, wrong = read_html(source)
+        case "Markdown":
+            marked, wrong = read_markdown(source)
+        case None:
+            return _Read(Marked(source.strip()), None)
+    nested, crossed = nest(marked)
+    wrong = wrong or crossed or _not_shown(nested, limits.platform, limits.text)
+    return _Read(marked if wrong else nested, Problem("markup_unsupported", field, wrong) if wrong else None)
+
+
+def _not_shown(marked: Marked, platform: str, limits: TextLimits) -> str | None:
+    """The first thing that the platform would drop without a word."""
+    for entity in marked.entities:
+        if entity.kind not in limits.kinds:
+            return f"{NAMES[entity.kind]} cannot be shown on {platform}"
+        if entity.kind != "link":
+            continue
+        if wrong := wrong_address(entity.value, limits.schemes):
+            return f"<a>: {wrong} on {platform}"
+        if limits.hosts_have_dots and not has_public_host(entity.value):
+            return f"<a>: {shown(entity.value)} is no address to {platform}"
+    return None
+
+
+def _with_links(content: Content) -> str:
     """Links that the text does not already show follow it, one per line."""
     missing = [link for link in content.links if link not in content.text]
-    shown = [markup.escape(link) for link in missing] if is_html else missing
-    return "\n\n".join(filter(None, (content.text, "\n".join(shown))))
-
-
-def _button_problems(content: Content, limits: TextLimits) -> list[Problem]:
-    rows = content.buttons
-    if len(rows) > limits.rows:
-        return [Problem("too_many_buttons", "buttons", f"{len(rows)} rows, {limits.rows} are allowed")]
-    return [
-        Problem("too_many_buttons", f"buttons[{index}]", f"{len(row)} in a row, {limits.buttons_per_row} are allowed")
-        for index, row in enumerate(rows)
-        if len(row) > limits.buttons_per_row
-    ]
+    if content.parse_mode == "HTML":
+        missing = [markup_html.escape(link) for link in missing]
+    elif content.parse_mode == "Markdown":
+        missing = [markdown_writing.escape(link) for link in missing]
+    return "\n\n".join(filter(None, (content.text, "\n".join(missing))))

@@ -64,7 +64,9 @@ class HttpClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        tls = ssl.create_default_context(cafile=self._ca_bundle)
+        tls = ssl.create_default_context()
+        if self._ca_bundle is not None:  # beside those of the system, which other platforms need
+            tls.load_verify_locations(self._ca_bundle)
         connector = aiohttp.TCPConnector(
             limit=self._limit, ssl=tls, ttl_dns_cache=60, keepalive_timeout=IDLE_LIMIT.total_seconds()
         )

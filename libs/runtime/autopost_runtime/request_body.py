@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 import msgspec
 from aiohttp import Payload
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import StreamWriter
 
 
 class StreamedBody(msgspec.Struct, frozen=True):
@@ -38,6 +39,9 @@ class Outgoing(Payload):
         try:
             async for chunk in chunks:
                 await writer.write(chunk)
+        except BaseException:
+            _break_off(writer)
+            raise
         finally:
             await chunks.aclose()
 
@@ -67,6 +71,13 @@ class Outgoing(Payload):
         if size > self._left:
             raise ValueError(f"the body is longer than the {self._body.length} bytes that were told")
         self._left -= size
+
+
+def _break_off(writer: AbstractStreamWriter) -> None:
+    """Closing would wait until a server that has stopped reading takes what is still buffered."""
+    transport = writer.transport if isinstance(writer, StreamWriter) else None
+    if transport is not None:
+        transport.abort()
 
 
 async def closed(chunks: AsyncIterator[bytes]) -> None:

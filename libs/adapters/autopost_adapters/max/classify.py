@@ -1,70 +1,41 @@
-"""What MAX's refusals mean. There is no official list of codes: these are documented or were seen."""
+"""What MAX's refusals mean. There is no official list of codes: these are documented or were seen.
 
-import msgspec
-from autopost_contracts.outcomes import Category, Failed, Scope
-from autopost_runtime.http import HttpAnswer
-from msgspec import Struct
+The hosts that take uploads have a table of their own: what they refuse is never about the channel.
+"""
 
-from autopost_adapters.classify import Rule, classify, unreadable
+from autopost_contracts.outcomes import Category, Scope
+
+from autopost_adapters.classify import Rule
 
 P, T = Category.PERMANENT, Category.TRANSIENT
 CHANNEL, DELIVERY, PLATFORM = Scope.CHANNEL, Scope.DELIVERY, Scope.PLATFORM
 
 RULES = (
-    Rule(None, "attachment.not.ready|not.processed", T, DELIVERY, "attachment.not.ready"),
-    Rule(None, "verify.token", P, CHANNEL, "unauthorized"),
+    Rule(None, r"attachment\.not\.ready|not\.processed", T, DELIVERY, "attachment.not.ready"),
+    Rule(None, r"verify\.token", P, CHANNEL, "unauthorized"),
     Rule(403, "Forwarding messages", P, DELIVERY, "forward_forbidden"),
-    Rule(403, "chat.denied", P, CHANNEL, "chat_denied"),
-    Rule(None, "(chat|dialog).not.?found", P, CHANNEL, "chat_not_found"),
-    Rule(400, "movie.not.owner", T, PLATFORM, "media_not_owned"),
-    Rule(400, "size must be between", P, DELIVERY, "message_too_long"),
+    Rule(403, r"chat\.denied", P, CHANNEL, "chat_denied"),
+    Rule(None, r"(chat|dialog)\.not\.?found", P, CHANNEL, "chat_not_found"),
+    Rule(None, r"message\.not\.?found", P, DELIVERY, "message_not_found"),
+    Rule(400, r"movie\.not\.owner", T, PLATFORM, "media_not_owned"),
+    Rule(400, r"attachment\.\w+\.not\.(found|owner)", T, DELIVERY, "media_expired"),
+    Rule(400, r"attachment\.\w+\.not\.supported", P, DELIVERY, "media_unsupported"),
+    Rule(400, "text: size must be between 0", P, DELIVERY, "message_too_long"),
+    Rule(400, "must have text or attachments", P, DELIVERY, "message_empty"),
+    Rule(400, "button|webApp|text: size|url: size", P, DELIVERY, "buttons_invalid"),
+    Rule(400, "Missing `token`|No `photos`|attachment|url: must be", P, DELIVERY, "attachments_invalid"),
     Rule(400, "", P, DELIVERY, "bad_request"),
+    Rule(404, r"^not\.found", P, PLATFORM, "method_not_found"),
+    Rule(405, "", P, PLATFORM, "method_not_allowed"),
+    Rule(413, "", P, DELIVERY, "media_too_large"),
+    Rule(415, "", P, DELIVERY, "media_unsupported"),
 )
 
-
-class Body(Struct, frozen=True):
-    mid: str
-
-
-class Message(Struct, frozen=True):
-    body: Body
-
-
-class Answer(Struct, frozen=True):
-    message: Message
-
-
-class Refusal(Struct, frozen=True):
-    code: str = ""
-    message: str = ""
-
-
-_decode = msgspec.json.Decoder(Answer).decode
-_refusal = msgspec.json.Decoder(Refusal).decode
-
-
-def read(answer: HttpAnswer) -> Message | Failed:
-    if answer.status == 200:
-        try:
-            return _decode(answer.body).message
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return unreadable(answer.status, answer.body)
-    try:
-        told = _refusal(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        told = Refusal()
-    return classify(
-        RULES,
-        answer.status,
-        f"{told.code} {told.message}".strip(),
-        retry_after_ms=_wait(answer),
-        snippet=answer.body[:500].decode("utf-8", "replace"),
-    )
-
-
-def _wait(answer: HttpAnswer) -> int | None:
-    """Only a 429 or 503 may ask for one; MAX documents no header, so its absence is the usual case."""
-    seconds = answer.headers.get("Retry-After", "")
-    if answer.status == 429:
-        return int(seconds) * 1000 if seconds.isdigit() else 1000
-    return int(seconds) * 1000 if answer.status == 503 and seconds.isdigit() else None
+UPLOAD_RULES = (
+    Rule(413, "", P, DELIVERY, "media_too_large"),
+    Rule(415, "", P, DELIVERY, "media_unsupported"),
+    Rule(None, "extension is forbidden", P, DELIVERY, "media_unsupported"),
+    Rule(429, "", T, PLATFORM, "rate_limited"),
+    Rule(None, "", T, DELIVERY, "upload_refused"),
+)
+"""A link may be spent or gone; the next attempt gets a new one."""

@@ -3,9 +3,10 @@
 from autopost_contracts.payload import Content, Flags
 from autopost_contracts.plan import Compiled, Profile
 
-from autopost_adapters.max.profile import TEXT
-from autopost_adapters.text import compile_text
+from autopost_adapters.limits import Limits
+from autopost_adapters.max.profile import LIMITS
+from autopost_adapters.planning import compile_post
 
 
-def compile_content(content: Content, flags: Flags, profile: Profile) -> Compiled:
-    return compile_text(content, flags, profile, TEXT)
+def compile_content(content: Content, flags: Flags, profile: Profile, limits: Limits = LIMITS) -> Compiled:
+    return compile_post(content, flags, profile, limits)

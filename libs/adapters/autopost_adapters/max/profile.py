@@ -1,16 +1,91 @@
-"""MAX's limits for text. How it counts is not documented, so the strictest reading is taken: UTF-16 units of what is
-sent, markup included."""
+"""MAX's limits. How it counts is not documented, so the strictest reading is taken: UTF-16 units of what is sent, with
+its markup, and a keyboard takes the place of an attachment."""
 
-from autopost_adapters.text import TextLimits
+from autopost_contracts.payload import ParseMode
 
-TAGS = frozenset("i em b strong del s ins u a pre code mark blockquote h1".split())  # noqa: SIM905  reads as the list it is
+from autopost_adapters.limits import (
+    MEBIBYTE,
+    AlbumLimits,
+    ButtonLimits,
+    Limits,
+    PictureLimits,
+    TextLimits,
+    Written,
+)
+from autopost_adapters.links import SCHEMES
+from autopost_adapters.markdown_writing import write_markdown
+from autopost_adapters.markup import NAMES, Entity, Kind, Marked
+from autopost_adapters.markup_html import quoted, write_html
 
-TEXT = TextLimits(
+_TAGS: dict[Kind, str] = {
+    "bold": "b",
+    "italic": "i",
+    "underline": "u",
+    "strike": "s",
+    "highlight": "mark",
+    "code": "code",
+    "pre": "pre",
+    "quote": "blockquote",
+    "heading": "h1",
+}
+
+
+def write(marked: Marked, parse_mode: ParseMode | None) -> Written:
+    """As the post was written; Markdown that might be misread becomes the HTML that shows the same."""
+    if not marked.entities:
+        return Written(marked.text)
+    markdown = write_markdown(marked) if parse_mode == "Markdown" else None
+    return Written(write_html(marked, _tags), "html") if markdown is None else Written(markdown, "markdown")
+
+
+def _tags(entity: Entity) -> tuple[str, str]:
+    """The language of code is left out: MAX shows none."""
+    if entity.kind == "link":
+        return f"<a href={quoted(entity.value)}>", "</a>"
+    return f"<{_TAGS[entity.kind]}>", f"</{_TAGS[entity.kind]}>"
+
+
+LIMITS = Limits(
     platform="max",
-    text=4000,
-    tags=TAGS,
-    buttons_per_row=3,  # rows with links; rows of callbacks may have seven
-    rows=30,
+    text=TextLimits(
+        text=4000,
+        caption=4000,
+        counts="utf-16 units sent",
+        kinds=frozenset(NAMES) - {"spoiler", "expandable_quote", "custom_emoji", "time"},
+        schemes=SCHEMES,
+    ),
+    buttons=ButtonLimits(
+        rows=30,
+        per_row=3,  # of links; of callbacks there may be seven
+        total=210,
+        schemes=SCHEMES,
+    ),
+    album=AlbumLimits(
+        size=12,
+        together=(frozenset({"image", "video"}),),
+        captions=False,
+        buttons=True,
+        buttons_count=True,
+    ),
+    picture=PictureLimits(
+        size=50 * MEBIBYTE,
+        types=frozenset({"image/jpeg", "image/png", "image/gif", "image/tiff", "image/bmp", "image/heic"}),
+        side=7680,
+    ),
+    sizes={
+        "image": 50 * MEBIBYTE,
+        "video": 250 * MEBIBYTE,
+        "animation": 250 * MEBIBYTE,
+        "audio": 256 * MEBIBYTE,
+        "file": 4096 * MEBIBYTE,
+    },
+    video_types=frozenset({"video/mp4", "video/quicktime", "video/x-matroska", "video/webm"}),
+    animations=False,
+    provider_id="attachment_token",
+    by_url=frozenset({"image"}),
     silent=False,  # a channel refuses notify: false
-    count=lambda sent, _seen: len(sent.encode("utf-16-le")) // 2,
+    protect=False,
+    caption_above=False,
+    preview_looks=False,
+    write=write,
 )

@@ -1,49 +1,58 @@
-"""Send one part to MAX."""
+"""The adapter for MAX: media goes up first, then one message names it by its tokens."""
 
-from datetime import timedelta
-from typing import Any
-from urllib.parse import urlencode
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 
+import msgspec
 from autopost_contracts.outcomes import Failed
-from autopost_contracts.plan import Part, TextPart
-from autopost_runtime.http import HttpError
+from autopost_contracts.plan import Part, PlannedMedia, TextPart
+from autopost_runtime.config import Secret
+from msgspec import Struct
 
-from autopost_adapters.base import Accepted, Http, Target
-from autopost_adapters.classify import unreachable
-from autopost_adapters.max.classify import read
+from autopost_adapters.base import Accepted, Held, Http, Material, Source, Target
+from autopost_adapters.classify import certain
+from autopost_adapters.max.answers import parse, read
+from autopost_adapters.max.api import Api
+from autopost_adapters.max.find import find
+from autopost_adapters.max.message import message_body
+from autopost_adapters.max.upload import upload
+
+
+class Me(Struct, frozen=True):
+    user_id: int
+
+
+_me = msgspec.json.Decoder(Me).decode
 
 
 class MaxAdapter:
     platform = "max"
+    uploads_apart = True
+    can_find = True
+    patience: Mapping[str, Sequence[timedelta]] = {
+        "attachment.not.ready": tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4))
+    }
 
-    def __init__(self, http: Http, api_url: str, timeout: timedelta) -> None:
-        self._http = http
-        self._api_url = api_url.rstrip("/")
-        self._timeout = timeout
+    def __init__(self, http: Http, api_url: str, timeout: timedelta, upload_timeout: timedelta) -> None:
+        self._api = Api(http, api_url.rstrip("/"), timeout, upload_timeout)
 
-    async def send(self, part: Part, target: Target) -> Accepted | Failed:
-        query = {"chat_id": target.chat} | ({"disable_link_preview": "true"} if part.preview.disabled else {})
-        try:
-            answer = await self._http.request(
-                "POST",
-                f"{self._api_url}/messages?{urlencode(query)}",
-                json=message_body(part),
-                headers={"Authorization": target.token.reveal()},
-                timeout=self._timeout,
-                span_name="max messages",
-                template="/messages",
-            )
-        except HttpError as exc:
-            return unreachable(exc)
-        told = read(answer)
-        return told if isinstance(told, Failed) else Accepted(provider_ids=(told.body.mid,))
+    async def identify(self, token: Secret) -> str | Failed:
+        answer = await self._api.call("GET", "/me", token)
+        told = answer if isinstance(answer, Failed) else parse(answer, _me)
+        return certain(told) if isinstance(told, Failed) else str(told.user_id)
 
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
+        query = {"chat_id": target.chat}
+        if isinstance(part, TextPart) and part.preview.disabled:
+            query["disable_link_preview"] = "true"
+        answer = await self._api.call("POST", "/messages", target.token, query, message_body(part, media))
+        told = answer if isinstance(answer, Failed) else read(answer)
+        return told if isinstance(told, Failed) else Accepted(provider_ids=(told,))
 
-def message_body(part: TextPart) -> dict[str, Any]:
-    body: dict[str, Any] = {"text": part.text}
-    if part.markup != "plain":
-        body["format"] = part.markup
-    if part.buttons:
-        rows = [[{"type": "link", "text": button.text, "url": button.url} for button in row] for row in part.buttons]
-        body["attachments"] = [{"type": "inline_keyboard", "payload": {"buttons": rows}}]
-    return body
+    async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
+        return await upload(self._api, item, source, target.token)
+
+    async def find(
+        self, part: Part, target: Target, since: datetime, other_than: Collection[str]
+    ) -> Accepted | Failed | None:
+        return await find(self._api, part, target, since, other_than)

@@ -1,83 +1,60 @@
-"""What Telegram's refusals mean. Its 400 is often about the channel, so the description decides."""
+"""What Telegram's refusals mean. Its 400 is often about the channel, so the description decides.
 
-import msgspec
-from autopost_contracts.outcomes import Category, Failed, Scope
-from autopost_runtime.http import HttpAnswer
-from msgspec import Struct
+A code in capitals comes from the servers behind the Bot API, as 400 or as 403.
+"""
 
-from autopost_adapters.classify import Rule, classify, unreadable
+from autopost_contracts.outcomes import Category, Scope
+
+from autopost_adapters.classify import Rule
 
 P, T = Category.PERMANENT, Category.TRANSIENT
 CHANNEL, DELIVERY, PLATFORM = Scope.CHANNEL, Scope.DELIVERY, Scope.PLATFORM
 
-RULES = (
+_CHAT = (
     Rule(400, "upgraded to a supergroup", T, DELIVERY, "chat_migrated"),
-    Rule(400, "chat not found", P, CHANNEL, "chat_not_found"),
-    Rule(400, "need administrator rights|not enough rights|have no (write access|rights)", P, CHANNEL, "no_rights"),
-    Rule(400, "CHAT_WRITE_FORBIDDEN|CHAT_ADMIN_REQUIRED|CHANNEL_PRIVATE|CHAT_RESTRICTED", P, CHANNEL, "no_rights"),
-    Rule(400, "message thread not found|TOPIC_CLOSED|TOPIC_DELETED", P, CHANNEL, "thread_not_found"),
+    Rule(None, "chat not found|chat_id is empty|(PEER|CHAT)_ID_INVALID|CHANNEL_INVALID", P, CHANNEL, "chat_not_found"),
+    Rule(None, "need administrator rights|not enough rights|have no (write access|rights)", P, CHANNEL, "no_rights"),
+    Rule(None, r"CHAT_(\w+_)?(FORBIDDEN|RESTRICTED)|CHAT_ADMIN_REQUIRED", P, CHANNEL, "no_rights"),
+    Rule(None, "CHANNEL_PRIVATE|USER_BANNED_IN_CHANNEL", P, CHANNEL, "no_rights"),
+    Rule(None, "message thread not found|TOPIC_CLOSED|TOPIC_DELETED", P, CHANNEL, "thread_not_found"),
+    Rule(403, "kicked", P, CHANNEL, "bot_kicked"),
+    Rule(403, "not a member", P, CHANNEL, "not_a_member"),
+    Rule(403, "blocked", P, CHANNEL, "bot_blocked"),
+    Rule(403, "deactivated", P, CHANNEL, "user_deactivated"),
+    Rule(403, "chat was deleted", P, CHANNEL, "chat_deleted"),
+    Rule(403, "initiate conversation", P, CHANNEL, "not_started"),
+)
+_TEXT = (
     Rule(
         400,
-        "message is too long|text is too long|caption is too long|MESSAGE_TOO_LONG",
+        "(message|text|caption) is too long|MESSAGE_TOO_LONG|CAPTION_TOO_LONG",
         P,
         DELIVERY,
         "message_too_long",
     ),
-    Rule(400, "text is empty|text must be non-empty", P, DELIVERY, "message_empty"),
-    Rule(400, "can't parse entities|unsupported parse_mode", P, DELIVERY, "markup_invalid"),
-    Rule(400, "BUTTON_|reply markup|inline keyboard", P, DELIVERY, "buttons_invalid"),
-    Rule(400, "wrong file identifier|FILE_REFERENCE_", T, DELIVERY, "media_expired"),
-    Rule(400, "", P, DELIVERY, "bad_request"),
-    Rule(401, "", P, CHANNEL, "unauthorized"),
-    Rule(403, "kicked", P, CHANNEL, "bot_kicked"),
-    Rule(403, "not a member", P, CHANNEL, "not_a_member"),
-    Rule(403, "blocked", P, CHANNEL, "bot_blocked"),
-    Rule(409, "", T, PLATFORM, "conflict"),
+    Rule(400, "text is empty|text must be non-empty|MESSAGE_EMPTY", P, DELIVERY, "message_empty"),
+    Rule(400, "can't parse entities|unsupported parse_mode|ENTITY_", P, DELIVERY, "markup_invalid"),
+    Rule(400, "BUTTON_|reply (keyboard )?markup (is|JSON)|inline keyboard", P, DELIVERY, "buttons_invalid"),
 )
-
-
-class Parameters(Struct, frozen=True):
-    retry_after: int | None = None
-    migrate_to_chat_id: int | None = None
-
-
-class Message(Struct, frozen=True):
-    message_id: int
-
-
-class Answer(Struct, frozen=True):
-    ok: bool
-    result: Message | None = None
-    error_code: int | None = None
-    description: str = ""
-    parameters: Parameters = Parameters()
-
-
-_decode = msgspec.json.Decoder(Answer).decode
-
-
-def read(answer: HttpAnswer) -> Message | Failed:
-    try:
-        told = _decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _without_json(answer)
-    if told.ok and told.result is not None:
-        return told.result
-    if told.ok:
-        return unreadable(answer.status, answer.body)
-    wait, moved = told.parameters.retry_after, told.parameters.migrate_to_chat_id
-    failed = classify(
-        RULES,
-        told.error_code or answer.status,
-        told.description,
-        retry_after_ms=None if wait is None else wait * 1000,
-        snippet=told.description,
-    )
-    return failed if moved is None else msgspec.structs.replace(failed, migrated_to=str(moved))
-
-
-def _without_json(answer: HttpAnswer) -> Failed:
-    """A gateway in between answered, in HTML or not at all."""
-    if 200 <= answer.status < 300:
-        return unreadable(answer.status, answer.body)
-    return classify(RULES, answer.status, "", snippet=answer.body[:500].decode("utf-8", "replace"))
+_MEDIA = (
+    Rule(400, "wrong (remote )?file identifier|wrong file_id|invalid file_id", T, DELIVERY, "media_expired"),
+    Rule(400, "FILE_REFERENCE_|FILE_ID_INVALID|can't use file of type", T, DELIVERY, "media_expired"),
+    Rule(400, "HTTP URL|web page content|WEBPAGE_|EXTERNAL_URL_INVALID", P, DELIVERY, "media_url_refused"),
+    Rule(400, "PHOTO_INVALID_DIMENSIONS", P, DELIVERY, "media_dimensions"),
+    Rule(400, "IMAGE_PROCESS_FAILED|PHOTO_|VIDEO_|MEDIA_INVALID|MEDIA_EMPTY", P, DELIVERY, "media_invalid"),
+    Rule(400, "too big", P, DELIVERY, "media_too_large"),
+    Rule(413, "", P, DELIVERY, "media_too_large"),
+    Rule(400, "must be non-empty|there is no \\w+ in the request|file_id not specified", P, DELIVERY, "media_empty"),
+    Rule(400, "can't be mixed|album|there are no messages|group send failed", P, DELIVERY, "album_invalid"),
+    Rule(400, "show_caption_above_media|media JSON|InputMedia|MEDIA_GROUP", P, DELIVERY, "album_invalid"),
+)
+RULES = (
+    *_CHAT,
+    *_TEXT,
+    *_MEDIA,
+    Rule(400, "", P, DELIVERY, "bad_request"),
+    Rule(404, "method not found", P, PLATFORM, "method_not_found"),
+    Rule(404, "", P, CHANNEL, "unauthorized"),  # so it answers to a token that is none
+    Rule(409, "", T, PLATFORM, "conflict"),
+    Rule(421, "", P, PLATFORM, "token_unallowed"),
+)

@@ -1,63 +1,84 @@
 """Send one part to Telegram. The token is part of the URL, so no URL leaves this module."""
 
-from datetime import timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
-from autopost_contracts.outcomes import Failed
-from autopost_contracts.plan import Part, TextPart
+import msgspec
+from autopost_contracts.outcomes import Failed, Scope
+from autopost_contracts.plan import MediaPart, Part, PlannedMedia
+from autopost_runtime.config import Secret
 from autopost_runtime.http import HttpError
 
-from autopost_adapters.base import Accepted, Http, Target
-from autopost_adapters.classify import unreachable
-from autopost_adapters.telegram.classify import read
+from autopost_adapters.base import Accepted, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
+from autopost_adapters.classify import unreachable, without_bytes
+from autopost_adapters.multipart import multipart
+from autopost_adapters.telegram.answers import Message, held, read
+from autopost_adapters.telegram.calls import Call, call_for
 
 
 class TelegramAdapter:
     platform = "telegram"
+    uploads_apart = False
+    can_find = False
+    patience: Mapping[str, Sequence[timedelta]] = {}
 
-    def __init__(self, http: Http, api_url: str, timeout: timedelta) -> None:
+    def __init__(self, http: Http, api_url: str, timeout: timedelta, upload_timeout: timedelta) -> None:
         self._http = http
         self._api_url = api_url.rstrip("/")
         self._timeout = timeout
+        self._upload_timeout = upload_timeout
 
-    async def send(self, part: Part, target: Target) -> Accepted | Failed:
-        return await self._call("sendMessage", target, text_fields(part))
+    async def identify(self, token: Secret) -> str | Failed:
+        """It stands before the colon, so nobody is asked."""
+        bot, colon, _ = token.reveal().partition(":")
+        if colon and bot.isascii() and bot.isdigit():
+            return bot
+        return Failed.permanent(Scope.CHANNEL, "unauthorized", "the token does not begin with the number of a bot")
 
-    async def _call(self, method: str, target: Target, fields: dict[str, Any]) -> Accepted | Failed:
-        address: dict[str, Any] = {"chat_id": _chat(target.chat)}
-        if target.thread is not None:
-            address["message_thread_id"] = target.thread
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
         try:
-            answer = await self._http.request(
-                "POST",
-                f"{self._api_url}/bot{target.token.reveal()}/{method}",
-                json=address | fields,
-                timeout=self._timeout,
-                span_name=f"telegram {method}",
-                template=f"/bot***/{method}",
-            )
+            told = await self._call(call_for(part, media), target)
         except HttpError as exc:
             return unreachable(exc)
-        told = read(answer)
-        return told if isinstance(told, Failed) else Accepted(provider_ids=(str(told.message_id),))
+        except (MediaMissing, MediaUnreadable) as exc:
+            return without_bytes(exc)
+        if isinstance(told, Failed):
+            return told
+        items = part.media if isinstance(part, MediaPart) else ()
+        return Accepted(provider_ids=tuple(str(message.message_id) for message in told), held=held(items, told))
+
+    async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
+        raise NotImplementedError("media goes up with its message")
+
+    async def find(
+        self, part: Part, target: Target, since: datetime, other_than: Collection[str]
+    ) -> Accepted | Failed | None:
+        raise NotImplementedError("a bot cannot read what a chat holds")
+
+    async def _call(self, call: Call, target: Target) -> list[Message] | Failed:
+        fields = _address(target) | call.fields
+        payload: dict[str, Any] = {"json": fields, "timeout": self._timeout}
+        if call.files:
+            payload = {"body": multipart(_as_text(fields), call.files), "timeout": self._upload_timeout}
+        answer = await self._http.request(
+            "POST",
+            f"{self._api_url}/bot{quote(target.token.reveal(), safe=':')}/{call.method}",
+            span_name=f"telegram {call.method}",
+            template=f"/bot***/{call.method}",
+            **payload,
+        )
+        return read(answer)
 
 
-def text_fields(part: TextPart) -> dict[str, Any]:
-    fields: dict[str, Any] = {"text": part.text}
-    if part.markup == "html":
-        fields["parse_mode"] = "HTML"
-    if part.preview.disabled:
-        fields["link_preview_options"] = {"is_disabled": True}
-    if part.silent:
-        fields["disable_notification"] = True
-    if part.protect:
-        fields["protect_content"] = True
-    if part.buttons:
-        fields["reply_markup"] = {
-            "inline_keyboard": [[{"text": button.text, "url": button.url} for button in row] for row in part.buttons]
-        }
-    return fields
+def _address(target: Target) -> dict[str, Any]:
+    chat: int | str = int(target.chat) if target.chat.lstrip("-").isdigit() else target.chat
+    return {"chat_id": chat} | ({} if target.thread is None else {"message_thread_id": target.thread})
 
 
-def _chat(chat: str) -> int | str:
-    return int(chat) if chat.lstrip("-").isdigit() else chat
+def _as_text(fields: Mapping[str, Any]) -> dict[str, str]:
+    """A form has only text; what is none goes as JSON."""
+    return {
+        name: value if isinstance(value, str) else msgspec.json.encode(value).decode() for name, value in fields.items()
+    }

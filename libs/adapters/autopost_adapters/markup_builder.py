@@ -1,0 +1,38 @@
+"""Collects what a reader of markup finds.
+
+A mark is taken for text until its pair turns up, and then disappears; so positions are those of pieces, and are
+counted in characters only when everything is known.
+"""
+
+from itertools import accumulate
+
+from autopost_adapters.markup import Entity, Kind, Marked, tidy
+
+
+class Builder:
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._entities: list[tuple[Kind, int, int, str, str]] = []
+
+    def add(self, text: str) -> None:
+        self._pieces.append(text)
+
+    @property
+    def here(self) -> int:
+        return len(self._pieces)
+
+    def forget(self, piece: int) -> None:
+        """What was taken for text was a mark."""
+        self._pieces[piece] = ""
+
+    def cover(self, kind: Kind, since: int, value: str = "", format: str = "") -> None:
+        self._entities.append((kind, since, self.here, value, format))
+
+    def at_line_start(self) -> bool:
+        last = next((piece for piece in reversed(self._pieces) if piece), "\n")
+        return last.endswith("\n")
+
+    def marked(self) -> Marked:
+        at = [0, *accumulate(map(len, self._pieces))]
+        entities = (Entity(kind, at[start], at[end], value, shown) for kind, start, end, value, shown in self._entities)
+        return tidy("".join(self._pieces), entities)

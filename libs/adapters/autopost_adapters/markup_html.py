@@ -1,0 +1,201 @@
+"""HTML: read as senders write it, written as a platform accepts it.
+
+Read is what Telegram and MAX know together, ``<br>`` and every named character reference; an unknown tag, wrong nesting
+and a link that leads nowhere are told by name. Written are only ``&lt; &gt; &amp; &quot;``: Telegram shows any other
+reference as it stands.
+"""
+
+import html
+import re
+from collections.abc import Mapping
+from html.entities import html5
+from typing import Literal
+
+from msgspec import Struct
+
+from autopost_adapters.links import wrong_address
+from autopost_adapters.markup import NAMES, Kind, Marked
+from autopost_adapters.markup_builder import Builder
+from autopost_adapters.markup_writing import Tags, write
+
+# No "<" inside a tag: a tag is never looked for beyond the next one, so reading takes time in step with the length.
+_TAG = r"<(?P<end>/?)(?P<tag>[A-Za-z][A-Za-z0-9-]*)(?P<rest>(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)>"
+_TOKEN = re.compile(rf"<!--[^<]*?-->|{_TAG}|<(?=[A-Za-z/!?])")
+_ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>`]+)))?""")
+_CLOSES_ITSELF = re.compile(r"(?:^|[\s\"'])/$")
+# A name needs its semicolon, but for the four that everybody leaves bare: "?a=1&region=2" is an address.
+_REFERENCE = re.compile(r"&(?:#\d{1,7};?|#[xX][0-9a-fA-F]{1,6};?|(?P<name>\w{2,31});|(?:lt|gt|amp|quot)(?![\w=]))")
+
+_SIMPLE: Mapping[str, Kind] = {
+    "b": "bold",
+    "strong": "bold",
+    "i": "italic",
+    "em": "italic",
+    "u": "underline",
+    "ins": "underline",
+    "s": "strike",
+    "strike": "strike",
+    "del": "strike",
+    "tg-spoiler": "spoiler",
+    "mark": "highlight",
+    "h1": "heading",
+}
+_BLOCKS = frozenset({"p", "div", "ul", "ol", "li", "table", "tr", "section", "h2", "h3", "h4", "h5", "h6"})
+
+
+def read_html(text: str) -> tuple[Marked, str | None]:
+    """The text, and the first thing that is wrong with its markup, if anything is."""
+    reader = _Reader()
+    at = 0
+    for token in _TOKEN.finditer(text):
+        reader.text(text[at : token.start()])
+        reader.token(token)
+        at = token.end()
+    reader.text(text[at:])
+    return reader.finish()
+
+
+class _Open(Struct, frozen=True):
+    """A tag that is not closed yet. ``kind`` is ``None`` where the tag is known and says nothing of its own."""
+
+    tag: str
+    since: int
+    kind: Kind | None = None
+    value: str = ""
+    format: str = ""
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._out = Builder()
+        self._open: list[_Open] = []
+        self._wrong: str | None = None
+        self._languages: dict[int, str] = {}
+
+    def text(self, text: str) -> None:
+        if text:
+            self._out.add(_unescape(text))
+
+    def token(self, token: re.Match[str]) -> None:
+        name = (token["tag"] or "").lower()
+        if token[0].startswith("<!--"):
+            return
+        if not name:
+            self._note(f"{token.string[token.start() : token.start() + 12]!r} is not a tag; write &lt; for <")
+            self._out.add(token[0])
+        elif name == "br":
+            self._out.add("\n")
+        elif token["end"]:
+            self._end(name)
+        elif _CLOSES_ITSELF.search(token["rest"]):
+            self._note(f"<{name}/> is not a tag that can be shown")
+        else:
+            self._start(name, _attributes(token["rest"]))
+
+    def finish(self) -> tuple[Marked, str | None]:
+        if self._open:
+            self._note(f"<{self._open[-1].tag}> is never closed")
+        return self._out.marked(), self._wrong
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        here = self._out.here
+        match name:
+            case "a":
+                self._open.append(_Open(name, here, self._link(attributes), attributes.get("href", "").strip()))
+            case "blockquote":
+                kind: Kind = "expandable_quote" if "expandable" in attributes else "quote"
+                self._open.append(_Open(name, here, kind))
+            case "pre":
+                self._open.append(_Open(name, here, "pre"))
+            case "code":
+                self._open.append(_Open(name, here, "code", attributes.get("class", "")))
+            case "span" if attributes.get("class") == "tg-spoiler":
+                self._open.append(_Open(name, here, "spoiler"))
+            case "tg-emoji":
+                self._open.append(_Open(name, here, *self._numbered("custom_emoji", attributes, "emoji-id")))
+            case "tg-time":
+                told = self._numbered("time", attributes, "unix")
+                self._open.append(_Open(name, here, *told, attributes.get("format", "")))
+            case _:
+                self._open.append(_Open(name, here, self._simple(name)))
+
+    def _simple(self, name: str) -> Kind | None:
+        kind = _SIMPLE.get(name)
+        if kind is None:
+            self._note(f"<{name}> is not a tag that can be shown")
+            self._break_line(name)
+        return kind
+
+    def _link(self, attributes: Mapping[str, str]) -> Literal["link"] | None:
+        url = attributes.get("href", "").strip()
+        wrong = wrong_address(url) if url else "there is no href"
+        if wrong:
+            self._note(f"<a>: {wrong}")
+        return None if wrong else "link"
+
+    def _numbered(self, kind: Kind, attributes: Mapping[str, str], name: str) -> tuple[Kind | None, str]:
+        number = attributes.get(name, "")
+        if number.isascii() and number.isdigit():
+            return kind, number
+        self._note(f"{NAMES[kind]} needs digits in {name}")
+        return None, ""
+
+    def _end(self, name: str) -> None:
+        if not self._open or self._open[-1].tag != name:
+            self._note(f"</{name}> closes nothing that is open")
+            return
+        opened = self._open.pop()
+        if opened.kind == "code":
+            self._end_code(opened)
+        elif opened.kind == "pre":
+            self._out.cover("pre", opened.since, self._languages.pop(opened.since, ""))
+        elif opened.kind:
+            self._out.cover(opened.kind, opened.since, opened.value, opened.format)
+        else:
+            self._break_line(name)
+
+    def _end_code(self, opened: _Open) -> None:
+        """Inside ``pre`` it only names the language."""
+        outer = self._open[-1] if self._open else None
+        if outer is None or outer.kind != "pre":
+            self._out.cover("code", opened.since)
+        elif opened.value.startswith("language-"):
+            self._languages[outer.since] = opened.value.removeprefix("language-")
+
+    def _break_line(self, name: str) -> None:
+        """What stood in lines of its own stays apart where the markup cannot be shown."""
+        if name in _BLOCKS and not self._out.at_line_start():
+            self._out.add("\n")
+
+    def _note(self, problem: str) -> None:
+        self._wrong = self._wrong or problem
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """The first of a name counts; one without a value is empty."""
+    found: dict[str, str] = {}
+    for name, *values in _ATTRIBUTE.findall(text):
+        found.setdefault(name.lower(), _unescape("".join(values)))
+    return found
+
+
+def _unescape(text: str) -> str:
+    return _REFERENCE.sub(_character, text)
+
+
+def _character(reference: re.Match[str]) -> str:
+    if reference["name"]:
+        return html5.get(f"{reference['name']};", reference[0])
+    return html.unescape(reference[0])
+
+
+def write_html(marked: Marked, tags: Tags) -> str:
+    return write(marked, tags, lambda text, _inside: escape(text))
+
+
+def escape(text: str) -> str:
+    return html.escape(text, quote=False)
+
+
+def quoted(text: str) -> str:
+    return '"' + html.escape(text, quote=False).replace('"', "&quot;") + '"'

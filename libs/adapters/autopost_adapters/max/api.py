@@ -1,0 +1,54 @@
+"""Calls to MAX: the token goes to the API alone, in a header, and never to a host that takes uploads."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from autopost_contracts.outcomes import Failed
+from autopost_runtime.config import Secret
+from autopost_runtime.http import HttpAnswer, HttpError
+from msgspec import Struct
+
+from autopost_adapters.base import Http, MediaMissing, MediaUnreadable, Source
+from autopost_adapters.classify import unreachable, without_bytes
+from autopost_adapters.multipart import multipart
+
+
+class Api(Struct, frozen=True):
+    http: Http
+    url: str
+    timeout: timedelta
+    upload_timeout: timedelta
+
+    async def call(
+        self, verb: str, path: str, token: Secret, query: Mapping[str, str | int] | None = None, json: Any = None
+    ) -> HttpAnswer | Failed:
+        try:
+            return await self.http.request(
+                verb,
+                f"{self.url}{path}?{urlencode(query)}" if query else f"{self.url}{path}",
+                json=json,
+                headers={"Authorization": token.reveal()},
+                timeout=self.timeout,
+                span_name=f"max {verb} {path}",
+                template=path,
+            )
+        except HttpError as exc:
+            return unreachable(exc)
+
+    async def hand_over(self, url: str, source: Source) -> HttpAnswer | Failed:
+        """The link is the permission, so it is kept out of spans as a token would be."""
+        try:
+            return await self.http.request(
+                "POST",
+                url,
+                body=multipart({}, {"data": source}),
+                timeout=self.upload_timeout,
+                span_name="max upload",
+                template="/***",
+            )
+        except HttpError as exc:
+            return unreachable(exc)
+        except (MediaMissing, MediaUnreadable) as exc:
+            return without_bytes(exc)

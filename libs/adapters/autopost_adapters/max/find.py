@@ -1,0 +1,124 @@
+"""Look through a chat for the message that a part has become.
+
+The newest come first. Nothing older than the part can be it, give or take a minute, for clocks differ. Where there is
+more to look through than a few pages, the answer is that nobody knows.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+from autopost_contracts.outcomes import Failed, Scope
+from autopost_contracts.plan import MediaPart, Part
+from msgspec import Struct
+
+from autopost_adapters.base import Accepted, Target
+from autopost_adapters.markup_html import read_html
+from autopost_adapters.markup_markdown import read_markdown
+from autopost_adapters.max.answers import parse
+from autopost_adapters.max.api import Api
+from autopost_adapters.max.message import kind_of, written
+
+PAGE = 100
+PAGES = 5
+CLOCKS = timedelta(minutes=1)
+
+_MEDIA = ("image", "video", "audio", "file")
+
+
+class Button(Struct, frozen=True):
+    text: str = ""
+    url: str = ""
+
+
+class Payload(Struct, frozen=True):
+    buttons: list[list[Button]] = []
+
+
+class Attachment(Struct, frozen=True):
+    type: str
+    payload: Payload | None = None
+
+
+class Body(Struct, frozen=True):
+    mid: str
+    text: str | None = None
+    attachments: list[Attachment] | None = None
+
+
+class Sender(Struct, frozen=True):
+    is_bot: bool = False
+
+
+class Message(Struct, frozen=True):
+    timestamp: int
+    body: Body
+    sender: Sender | None = None
+
+
+class Page(Struct, frozen=True):
+    messages: list[Message]
+
+
+class Likeness(Struct, frozen=True):
+    """What can be compared. A chat adds previews of links and the like, which are nobody's part."""
+
+    text: str
+    media: tuple[str, ...]
+    buttons: tuple[tuple[tuple[str, str], ...], ...]
+
+
+_page = msgspec.json.Decoder(Page).decode
+
+
+async def find(
+    api: Api, part: Part, target: Target, since: datetime, other_than: Collection[str]
+) -> Accepted | Failed | None:
+    wanted = likeness_of(part)
+    earliest = int((since - CLOCKS).timestamp() * 1000)
+    before: int | None = None
+    for _ in range(PAGES):
+        page = await _read(api, target, before)
+        if isinstance(page, Failed):
+            return msgspec.structs.replace(page, ambiguous=True)
+        for message in page:
+            if message.timestamp >= earliest and message.body.mid not in other_than and _is(message, wanted):
+                return Accepted(provider_ids=(message.body.mid,))
+        oldest = min((message.timestamp for message in page), default=0)
+        if len(page) < PAGE or oldest < earliest:
+            return None
+        if oldest == before:
+            break
+        before = oldest
+    return Failed.transient(
+        Scope.DELIVERY, "cannot_verify", "there are too many messages to look through", ambiguous=True
+    )
+
+
+async def _read(api: Api, target: Target, before: int | None) -> Sequence[Message] | Failed:
+    query: dict[str, str | int] = {"chat_id": target.chat, "count": PAGE}
+    answer = await api.call("GET", "/messages", target.token, query | ({} if before is None else {"before": before}))
+    page = answer if isinstance(answer, Failed) else parse(answer, _page)
+    return page if isinstance(page, Failed) else page.messages
+
+
+def likeness_of(part: Part) -> Likeness:
+    text, markup = written(part)
+    readers = {"html": read_html, "markdown": read_markdown}
+    visible = readers[markup](text)[0].text if markup in readers else text
+    media = tuple(kind_of(item) for item in part.media) if isinstance(part, MediaPart) else ()
+    buttons = tuple(tuple((button.text, button.url) for button in row) for row in part.buttons)
+    return Likeness(visible.strip(), media, buttons)
+
+
+def _is(message: Message, wanted: Likeness) -> bool:
+    """A channel shows no sender; where there is one it must be a bot."""
+    if message.sender is not None and not message.sender.is_bot:
+        return False
+    attachments = message.body.attachments or []
+    rows = [row for one in attachments if one.type == "inline_keyboard" and one.payload for row in one.payload.buttons]
+    return wanted == Likeness(
+        (message.body.text or "").strip(),
+        tuple(one.type for one in attachments if one.type in _MEDIA),
+        tuple(tuple((button.text, button.url) for button in row) for row in rows),
+    )

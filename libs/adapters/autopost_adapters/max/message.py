@@ -1,0 +1,53 @@
+"""From a part to the body of ``POST /messages``."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from autopost_contracts.payload import Button
+from autopost_contracts.plan import Markup, MediaPart, Part, PlannedMedia
+
+from autopost_adapters.base import Material
+
+Kind = Literal["image", "video", "audio", "file"]
+
+
+def kind_of(item: PlannedMedia) -> Kind:
+    """There are no animations here: a GIF is a picture that moves, anything else a video."""
+    if item.type != "animation":
+        return item.type
+    return "image" if item.content_type == "image/gif" else "video"
+
+
+def written(part: Part) -> tuple[str, Markup]:
+    """The text of the message and how it is marked up."""
+    if isinstance(part, MediaPart):
+        return part.media[0].caption, part.media[0].markup
+    return part.text, part.markup
+
+
+def message_body(part: Part, media: Sequence[Material]) -> dict[str, Any]:
+    """The keyboard is an attachment too, the last one. ``notify`` is left out where it can be: channels refuse it."""
+    text, markup = written(part)
+    items = part.media if isinstance(part, MediaPart) else ()
+    attachments = [_attachment(item, material) for item, material in zip(items, media, strict=True)]
+    if part.buttons:
+        attachments.append({"type": "inline_keyboard", "payload": {"buttons": _rows(part.buttons)}})
+    body: dict[str, Any] = {"text": text} if text else {}
+    if text and markup != "plain":
+        body["format"] = markup
+    if attachments:
+        body["attachments"] = attachments
+    if part.silent:
+        body["notify"] = False
+    return body
+
+
+def _attachment(item: PlannedMedia, material: Material) -> dict[str, Any]:
+    if not isinstance(material, str):
+        raise TypeError("media must be uploaded before its message is sent")
+    payload = {"url": item.url} if item.url else {"token": material}
+    return {"type": kind_of(item), "payload": payload}
+
+
+def _rows(buttons: tuple[tuple[Button, ...], ...]) -> list[list[dict[str, str]]]:
+    return [[{"type": "link", "text": button.text, "url": button.url} for button in row] for row in buttons]

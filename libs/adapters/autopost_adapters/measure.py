@@ -1,0 +1,56 @@
+"""Whether a text fits into one message, counted as the platform counts."""
+
+from autopost_contracts.payload import ParseMode
+from autopost_contracts.plan import Problem
+from msgspec import Struct
+
+from autopost_adapters.limits import Limits, Written
+from autopost_adapters.markup import Marked
+
+
+class Measure(Struct, frozen=True):
+    """For one post: its parse mode may decide the dialect, and with it the length."""
+
+    limits: Limits
+    parse_mode: ParseMode | None
+
+    def write(self, marked: Marked) -> Written:
+        return self.limits.write(marked, self.parse_mode)
+
+    def fits_text(self, marked: Marked) -> bool:
+        return self._fits(marked, self.limits.text.text)
+
+    def fits_caption(self, marked: Marked) -> bool:
+        return self._fits(marked, self.limits.text.caption)
+
+    def problem(self, marked: Marked, field: str) -> Problem | None:
+        """Why this is not one message of text."""
+        excess = self._excess(marked, self.limits.text.text)
+        return Problem(excess[0], field, excess[1]) if excess else None
+
+    def _fits(self, marked: Marked, allowed: int) -> bool:
+        """No platform counts a character that is seen for less than one, so what is far too long is not written."""
+        if len(marked.text) > allowed or self._has_too_much_markup(marked):
+            return False
+        return self._excess(marked, allowed) is None
+
+    def _has_too_much_markup(self, marked: Marked) -> bool:
+        allowed = self.limits.text.entities
+        return allowed is not None and len(marked.entities) > allowed
+
+    def _excess(self, marked: Marked, allowed: int) -> tuple[str, str] | None:
+        limits = self.limits.text
+        written = self.write(marked)
+        length = len(marked.text) if limits.counts == "code points seen" else utf16_units(written.text)
+        if length > allowed:
+            return "message_too_long", f"{length} characters, {allowed} are allowed"
+        if self._has_too_much_markup(marked):
+            return "too_much_markup", f"{len(marked.entities)} pieces of markup, {limits.entities} are allowed"
+        size = len(written.text.encode(errors="surrogatepass"))
+        if limits.raw_bytes is not None and size > limits.raw_bytes:
+            return "message_too_long", f"{size} bytes with markup, {limits.raw_bytes} are allowed"
+        return None
+
+
+def utf16_units(text: str) -> int:
+    return len(text.encode("utf-16-le", errors="surrogatepass")) // 2

@@ -1,0 +1,62 @@
+"""``multipart/form-data`` around sources of bytes: everything but the bytes is known beforehand, so is the length."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from uuid import uuid4
+
+from autopost_runtime.request_body import StreamedBody, closed
+
+from autopost_adapters.base import MediaUnreadable, Source
+
+_QUOTED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
+
+
+def multipart(fields: Mapping[str, str], files: Mapping[str, Source]) -> StreamedBody:
+    """Text first, then the files in order, each part under its name."""
+    boundary = uuid4().hex
+    pieces = list(_pieces(boundary, fields, files))
+    length = sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
+    return StreamedBody(f"multipart/form-data; boundary={boundary}", length, lambda: _stream(pieces))
+
+
+def _pieces(boundary: str, fields: Mapping[str, str], files: Mapping[str, Source]) -> Iterator[bytes | Source]:
+    for name, value in fields.items():
+        yield f"--{boundary}\r\n{_disposition(name)}\r\n\r\n{value}\r\n".encode()
+    for name, source in files.items():
+        head = f'--{boundary}\r\n{_disposition(name)}; filename="{source.name.translate(_QUOTED)}"\r\n'
+        yield f"{head}Content-Type: {source.content_type.translate(_QUOTED)}\r\n\r\n".encode()
+        yield source
+        yield b"\r\n"
+    yield f"--{boundary}--\r\n".encode()
+
+
+def _disposition(name: str) -> str:
+    return f'Content-Disposition: form-data; name="{name.translate(_QUOTED)}"'
+
+
+async def _stream(pieces: list[bytes | Source]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            yield piece
+            continue
+        chunks = _whole(piece)
+        try:
+            async for chunk in chunks:
+                yield chunk
+        finally:
+            await closed(chunks)
+
+
+async def _whole(source: Source) -> AsyncIterator[bytes]:
+    """As many bytes as the source said. Else the end of the form is never sent, and the form never accepted."""
+    left = source.size
+    chunks = source.open()
+    try:
+        async for chunk in chunks:
+            left -= len(chunk)
+            if left < 0:
+                raise MediaUnreadable(f"{source.name}: more than the {source.size} bytes there should be")
+            yield chunk
+    finally:
+        await closed(chunks)
+    if left:
+        raise MediaUnreadable(f"{source.name}: {left} of {source.size} bytes are missing")

@@ -1,0 +1,93 @@
+"""Which entity may stand inside which.
+
+Telegram's rules, held for every platform: MAX publishes none, and a post should look the same on both. What is only a
+look gives way without a word: bold around code is bold up to the code and again after it, code under a link is the
+link, bold in bold is bold. What would be lost or laid open is told: a quote in a quote, a link in code, a spoiler over
+code, which would show what it hides.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from msgspec.structs import replace
+
+from autopost_adapters.markup import NAMES, Entity, Kind, Marked, tidy
+
+LOOKS: frozenset[Kind] = frozenset({"bold", "italic", "underline", "strike", "highlight"})
+_STYLES: frozenset[Kind] = LOOKS | {"spoiler"}
+_CODE: frozenset[Kind] = frozenset({"code", "pre"})
+_WHOLE: frozenset[Kind] = frozenset({"link", "custom_emoji", "time"})
+_BLOCKS: frozenset[Kind] = frozenset({"quote", "expandable_quote", "heading"})
+
+
+def nest(marked: Marked) -> tuple[Marked, str | None]:
+    """The text with entities that nest as they may, and the first pair that cannot."""
+    kept: list[Entity] = []
+    inside: Counter[Kind] = Counter()
+    open_: list[Entity] = []
+    wrong = None
+    for entity in marked.entities:
+        while open_ and open_[-1].end <= entity.start:
+            inside[open_.pop().kind] -= 1
+        around = frozenset(+inside)
+        if _is_superfluous(entity.kind, around):
+            continue
+        wrong = wrong or _refused(entity.kind, around)
+        kept.append(entity)
+        open_.append(entity)
+        inside[entity.kind] += 1
+    return tidy(marked.text, _cut_at_code(kept)), wrong
+
+
+def _is_superfluous(kind: Kind, around: frozenset[Kind]) -> bool:
+    if kind in _STYLES and kind in around:
+        return True
+    if kind in LOOKS or kind == "code":
+        return bool(around & _CODE) or (kind == "code" and "link" in around)
+    return False
+
+
+def _refused(kind: Kind, around: frozenset[Kind]) -> str | None:
+    outer = _not_around(kind) & around
+    return f"{NAMES[kind]} cannot stand inside {NAMES[min(outer)]}" if outer else None
+
+
+def _not_around(kind: Kind) -> frozenset[Kind]:
+    """What must not have this inside it."""
+    if kind in _BLOCKS:
+        return _BLOCKS | _CODE | _WHOLE
+    if kind in _WHOLE:
+        return _CODE | _WHOLE
+    if kind == "pre":
+        return _CODE | _WHOLE | {"heading", "spoiler"}
+    if kind == "code":
+        return frozenset({"custom_emoji", "time", "spoiler"})
+    return _CODE if kind == "spoiler" else frozenset()
+
+
+def _cut_at_code(entities: Sequence[Entity]) -> Iterable[Entity]:
+    """Looks stop before code and go on behind it, and break at the edges of a quote that has the code inside."""
+    code = [entity for entity in entities if entity.kind in _CODE]
+    starts = [hole.start for hole in code]
+
+    def holes_in(entity: Entity) -> Sequence[Entity]:
+        return code[bisect_left(starts, entity.start) : bisect_left(starts, entity.end)]
+
+    blocks = [entity for entity in entities if entity.kind in _BLOCKS and holes_in(entity)]
+    for entity in entities:
+        holes = holes_in(entity)
+        if entity.kind in LOOKS and holes:
+            yield from _pieces(entity, holes, blocks)
+        else:
+            yield entity
+
+
+def _pieces(entity: Entity, holes: Sequence[Entity], blocks: Iterable[Entity]) -> Iterable[Entity]:
+    edges = {edge for other in (*holes, *blocks) for edge in (other.start, other.end)}
+    inner = sorted(edge for edge in edges if entity.start < edge < entity.end)
+    hidden = {hole.start for hole in holes}
+    for start, end in pairwise((entity.start, *inner, entity.end)):
+        if start not in hidden:
+            yield replace(entity, start=start, end=end)

@@ -1,0 +1,65 @@
+"""How the messages of a post are shown: silence, protection, previews. What a platform cannot do is noted."""
+
+from collections.abc import Iterator
+
+from autopost_contracts.payload import Flags
+from autopost_contracts.plan import MediaPart, Part, Preview, TextPart
+from msgspec import Struct
+from msgspec.structs import replace
+
+from autopost_adapters.limits import Limits
+from autopost_adapters.settings import Settings
+
+_VISIBLE = frozenset({"image", "video", "animation"})
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    silent: bool
+    protect: bool
+    preview: Preview
+    caption_above: bool
+
+    def shown_on(self, limits: Limits) -> "Options":
+        """What is left of it there."""
+        preview = self.preview if limits.preview_looks else Preview(disabled=self.preview.disabled)
+        return Options(
+            silent=self.silent and limits.silent,
+            protect=self.protect and limits.protect,
+            preview=preview,
+            caption_above=self.caption_above and limits.caption_above,
+        )
+
+    def dress(self, part: Part) -> Part:
+        match part:
+            case TextPart():
+                return replace(part, preview=self.preview, silent=self.silent, protect=self.protect)
+            case MediaPart(media=media):
+                above = self.caption_above and bool(part.text) and media[0].type in _VISIBLE
+                return replace(part, caption_above=above, silent=self.silent, protect=self.protect)
+
+
+def read_options(flags: Flags, settings: Settings) -> Options:
+    """The post may ask for more than the channel does, never for less."""
+    if flags.disable_preview or settings.disable_preview:
+        preview = Preview(disabled=True)
+    else:
+        preview = Preview(size=settings.preview_size, above_text=settings.preview_above)
+    return Options(
+        silent=flags.silent or settings.silent,
+        protect=flags.protect or settings.protect,
+        preview=preview,
+        caption_above=settings.caption_above,
+    )
+
+
+def dropped(asked: Options, shown: Options) -> Iterator[str]:
+    """A note for each thing that was asked for and cannot be had."""
+    names = {
+        "silent": "silent",
+        "protect": "protect",
+        "preview": "a look of the preview",
+        "caption_above": "caption_above",
+    }
+    for field, name in names.items():
+        if getattr(asked, field) != getattr(shown, field):
+            yield f"{name} is not possible here and was dropped"

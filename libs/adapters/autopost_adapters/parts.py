@@ -1,0 +1,114 @@
+"""Lay words and media out as the parts of a plan.
+
+The text is the caption of the first item where it fits and the item has none of its own; else it goes before the
+media. A caption that is too long stands as text right before the message with its item.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Problem, TextPart
+from msgspec import Struct
+from msgspec.structs import replace
+
+from autopost_adapters.arrange import arrange
+from autopost_adapters.markup import Marked
+from autopost_adapters.measure import Measure
+from autopost_adapters.overflow import Uncuttable, split, truncate
+from autopost_adapters.text import Words
+
+Overflow = Literal["fail", "split", "truncate"]
+
+
+class Layout(Struct, frozen=True, kw_only=True):
+    parts: tuple[Part, ...]
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class _Item(Struct, frozen=True, kw_only=True):
+    planned: PlannedMedia
+    field: str
+    own: Marked
+    caption: Marked
+    """What stands under it: the text of the post, its own, or nothing."""
+
+
+def lay_out(
+    words: Words, media: Sequence[PlannedMedia], measure: Measure, overflow: Overflow, *, buttons: bool
+) -> Layout:
+    """``buttons``: the last message has to have room for them."""
+    desk = _Desk(measure, overflow)
+    items = [desk.item(planned, index, words.captions[index]) for index, planned in enumerate(media)]
+    if items and not items[0].own.text and measure.fits_caption(words.text):
+        items[0] = replace(items[0], caption=words.text)
+    elif words.text.text:
+        desk.add_text(words.text, "text")
+    album = measure.limits.album
+    messages = arrange(
+        items,
+        album,
+        type_of=lambda item: item.planned.type,
+        is_alone=lambda item: bool(item.own.text) and not album.captions,
+        buttons=buttons and album.buttons,
+    )
+    for message in messages:
+        desk.add_message(message)
+    return Layout(parts=tuple(desk.parts), problems=tuple(desk.problems), notes=tuple(desk.notes))
+
+
+class _Desk:
+    """Where the parts of one post pile up."""
+
+    def __init__(self, measure: Measure, overflow: Overflow) -> None:
+        self.parts: list[Part] = []
+        self.problems: list[Problem] = []
+        self.notes: list[str] = []
+        self._measure = measure
+        self._overflow = overflow
+
+    def item(self, planned: PlannedMedia, index: int, own: Marked) -> _Item:
+        caption = own if self._measure.fits_caption(own) else Marked("")
+        return _Item(planned=planned, field=f"media[{index}].caption", own=own, caption=caption)
+
+    def add_message(self, items: Sequence[_Item]) -> None:
+        for item in items:
+            if item.own.text and not item.caption.text:
+                self.add_text(item.own, item.field)
+        self.parts.append(MediaPart(media=tuple(map(self._captioned, items))))
+
+    def add_text(self, marked: Marked, field: str) -> None:
+        for piece in self._within_limits(marked, field):
+            written = self._measure.write(piece)
+            self.parts.append(TextPart(text=written.text, markup=written.markup))
+
+    def _captioned(self, item: _Item) -> PlannedMedia:
+        written = self._measure.write(item.caption)
+        return replace(item.planned, caption=written.text, markup=written.markup)
+
+    def _within_limits(self, marked: Marked, field: str) -> Iterable[Marked]:
+        problem = self._measure.problem(marked, field)
+        if problem is None:
+            return [marked]
+        try:
+            return self._cut(marked, field, problem)
+        except Uncuttable as exc:
+            whole = str(exc)
+            shown = whole if len(whole) <= 40 else f"{whole[:39]}…"
+            allowed = self._measure.limits.text.text
+            reason = f"{shown!r} cannot be cut and does not fit into a message of {allowed} characters"
+            self.problems.append(Problem("message_too_long", field, reason))
+            return []
+
+    def _cut(self, marked: Marked, field: str, problem: Problem) -> Iterable[Marked]:
+        longest = self._measure.limits.text.text
+        match self._overflow:
+            case "fail":
+                self.problems.append(problem)
+                return []
+            case "split":
+                return split(marked, self._measure.fits_text, longest)
+            case "truncate":
+                kept = truncate(marked, self._measure.fits_text, longest)
+                self.notes.append(f"{field} was cut off after {len(kept.text) - 1} of {len(marked.text)} characters")
+                return [kept]

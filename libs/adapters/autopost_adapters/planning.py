@@ -1,0 +1,82 @@
+"""Compile a post: the way from content to plan that all platforms share.
+
+    settings → words, media, buttons → parts → plan
+
+A platform brings its ``Limits``. All that is wrong is told at once, but for lengths, which need words without fault.
+"""
+
+from collections.abc import Sequence
+
+from autopost_contracts.payload import Button, Content, Flags
+from autopost_contracts.plan import PLAN_VERSION, Compiled, MediaPart, Part, Plan, Problem, Profile, TextPart
+from msgspec import Struct
+from msgspec.structs import replace
+
+from autopost_adapters.buttons import button_problems
+from autopost_adapters.limits import Limits
+from autopost_adapters.measure import Measure
+from autopost_adapters.media import Media, plan_media
+from autopost_adapters.options import Options, dropped, read_options
+from autopost_adapters.parts import lay_out
+from autopost_adapters.settings import Settings, read_settings
+from autopost_adapters.text import Words, read_words
+
+Rows = tuple[tuple[Button, ...], ...]
+
+
+class _Material(Struct, frozen=True, kw_only=True):
+    words: Words
+    media: Media
+    buttons: Rows
+
+    def problems(self, limits: Limits) -> tuple[Problem, ...]:
+        found = (*self.words.problems, *self.media.problems, *button_problems(self.buttons, limits.buttons))
+        if found or self.words.text.text or self.media.items:
+            return found
+        return (Problem("message_empty", "text", "there is no text to send"),)
+
+
+def compile_post(content: Content, flags: Flags, profile: Profile, limits: Limits) -> Compiled:
+    settings = read_settings(profile.settings)
+    if isinstance(settings, Problem):
+        return _answer(profile, (settings,))
+    material = _Material(
+        words=read_words(content, profile, limits, settings),
+        media=plan_media(content.media, limits, settings),
+        buttons=tuple(row for row in content.buttons if row),
+    )
+    if problems := material.problems(limits):
+        return _answer(profile, problems)
+    made = _plan(material, Measure(limits, content.parse_mode), read_options(flags, settings), settings)
+    return _answer(profile, (), made) if isinstance(made, Plan) else _answer(profile, made)
+
+
+def _plan(material: _Material, measure: Measure, asked: Options, settings: Settings) -> Plan | tuple[Problem, ...]:
+    limits, words, media = measure.limits, material.words, material.media
+    layout = lay_out(words, media.items, measure, settings.overflow, buttons=bool(material.buttons))
+    if layout.problems:
+        return layout.problems
+    shown = asked.shown_on(limits)
+    parts = _with_buttons(layout.parts, material.buttons, settings.buttons_text.strip(), limits)
+    return Plan(
+        version=PLAN_VERSION,
+        platform=limits.platform,
+        parts=tuple(shown.dress(part) for part in parts),
+        notes=(*words.notes, *media.notes, *layout.notes, *dropped(asked, shown)),
+    )
+
+
+def _with_buttons(parts: Sequence[Part], buttons: Rows, text: str, limits: Limits) -> Sequence[Part]:
+    """On the last part, or on a message of their own behind it where it can have none."""
+    if not buttons:
+        return parts
+    *before, last = parts
+    if isinstance(last, MediaPart) and len(last.media) > 1 and not limits.album.buttons:
+        return [*parts, TextPart(text=text, buttons=buttons)]
+    return [*before, replace(last, buttons=buttons)]
+
+
+def _answer(profile: Profile, problems: tuple[Problem, ...], plan: Plan | None = None) -> Compiled:
+    return Compiled(
+        profile_hash=profile.profile_hash, plan=plan, problems=problems, template_version=profile.template_version
+    )

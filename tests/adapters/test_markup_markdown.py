@@ -1,0 +1,128 @@
+"""Markdown as people write it to a chat."""
+
+import pytest
+from autopost_adapters.markdown_writing import write_markdown
+from autopost_adapters.markup import Entity, Marked
+from autopost_adapters.markup_markdown import read_markdown
+
+
+def marks(marked: Marked) -> list[tuple[str, str, str]]:
+    return [(entity.kind, marked.text[entity.start : entity.end], entity.value) for entity in marked.entities]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "value"),
+    [
+        ("**x**", "bold", ""),
+        ("__x__", "bold", ""),
+        ("*x*", "italic", ""),
+        ("_x_", "italic", ""),
+        ("~~x~~", "strike", ""),
+        ("++x++", "underline", ""),
+        ("^^x^^", "highlight", ""),
+        ("||x||", "spoiler", ""),
+        ("`x`", "code", ""),
+        ("`` x ``", "code", ""),
+        ("```x```", "pre", ""),
+        ("```\nx\n```", "pre", ""),
+        ("```py\nx\n```", "pre", "py"),
+        ("> x", "quote", ""),
+        (">x", "quote", ""),
+        ("# x", "heading", ""),
+        ("### x", "heading", ""),
+        ("[x](https://a.example/b_c_(d))", "link", "https://a.example/b_c_(d)"),
+        ("[x](<https://a.example/>)", "link", "https://a.example/"),
+        (r"[x](https://a.example/\_b)", "link", "https://a.example/_b"),
+        ("[x](max://user/7)", "link", "max://user/7"),
+    ],
+)
+def test_a_mark_is_read_as_the_markup_it_stands_for(source: str, kind: str, value: str) -> None:
+    marked, wrong = read_markdown(source)
+
+    assert wrong is None
+    assert marks(marked) == [(kind, "x", value)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a ** b", "2 * 3 * 4", "**open", "snake_case_name", "a_b_ c", "_a_b",
+        "C++ and D++", "a || b", "`open", "[a] (b)", "[a](", "#tag",
+        "a > b", "~~", "****", "```\n```", "a\n\nb", "1. x\n- y", "<b>x</b>", "https://a.example/_b_/c*", "^_^",
+        "**a\n\nb**",
+    ],
+)  # fmt: skip
+def test_a_mark_without_its_pair_is_text(text: str) -> None:
+    assert read_markdown(text) == (Marked(text), None)
+
+
+@pytest.mark.parametrize("character", "\\`*_[]~+^|#>")
+def test_a_mark_behind_a_backslash_is_text(character: str) -> None:
+    escaped = f"\\{character}"
+
+    assert read_markdown(f"{escaped}{escaped}x{escaped}{escaped}")[0] == Marked(f"{character * 2}x{character * 2}")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("***x***", [("bold", "x", ""), ("italic", "x", "")]),
+        ("**a _b_ c**", [("bold", "a b c", ""), ("italic", "b", "")]),
+        ("*a **b***", [("italic", "a b", ""), ("bold", "b", "")]),
+        ("**a*b**", [("bold", "a*b", "")]),
+        ("**a***b*", [("bold", "a", ""), ("italic", "b", "")]),
+        ("**a\nb**", [("bold", "a\nb", "")]),
+        ("`**a**`", [("code", "**a**", "")]),
+        ("> a\n> **b**\nc", [("quote", "a\nb", ""), ("bold", "b", "")]),
+        ("# a `b`\nc", [("heading", "a b", ""), ("code", "b", "")]),
+        ("a\n```\n> b\n# c\n```\nd", [("pre", "> b\n# c", "")]),
+        ("[**a**](https://a.example/)", [("link", "a", "https://a.example/"), ("bold", "a", "")]),
+    ],
+)
+def test_marks_work_inside_each_other(source: str, expected: list[tuple[str, str, str]]) -> None:
+    marked, wrong = read_markdown(source)
+
+    assert wrong is None
+    assert sorted(marks(marked)) == sorted(expected)
+
+
+@pytest.mark.parametrize("address", ["javascript:alert", "data:x", "page.html"])
+def test_a_link_that_leads_nowhere_is_told(address: str) -> None:
+    _, wrong = read_markdown(f"a [b]({address})")
+
+    assert wrong is not None
+    assert address in wrong
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["*a " * 20_000 + "a_ " * 20_000, "[" * 60_000, "[a](b" * 12_000, ">" * 60_000, "`a``b" * 12_000, "```\n" * 15_000],
+)
+def test_reading_takes_time_in_step_with_the_length(source: str) -> None:
+    marked, wrong = read_markdown(source)
+
+    assert marked.text
+    assert wrong is None
+
+
+@pytest.mark.parametrize(
+    ("text", "entity", "written"),
+    [
+        ("a b", Entity("bold", 2, 3), "a **b**"),
+        ("a_b *c*", Entity("italic", 4, 7), None),
+        ("a_b c", Entity("italic", 4, 5), r"a\_b _c_"),
+        ("abc", Entity("italic", 1, 2), None),
+        ("a\nb", Entity("bold", 0, 3), None),
+        ("a\nb", Entity("quote", 0, 3), "> a\n> b"),
+        ("a b", Entity("quote", 2, 3), None),
+        ("a b", Entity("link", 0, 1, "https://a.example/b_c"), "[a](https://a.example/b_c) b"),
+        ("a b", Entity("link", 0, 1, "https://a.example/(c)"), None),
+        ("x = `1`", Entity("pre", 0, 7), None),
+        ("` x", Entity("code", 2, 3), None),
+        ("x\ny", Entity("pre", 0, 3, "py"), "```\nx\ny```"),
+        ("#1 x", Entity("bold", 3, 4), r"\#1 **x**"),
+        ("a b", Entity("spoiler", 0, 1), None),
+    ],
+)
+def test_markdown_is_written_only_where_nobody_can_misread_it(text: str, entity: Entity, written: str | None) -> None:
+    assert write_markdown(Marked(text, (entity,))) == written
