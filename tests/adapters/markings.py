@@ -1,8 +1,8 @@
 """Random texts with markup: well nested, as a reader of HTML or Markdown would find them."""
 
-from autopost_adapters.markup import NAMES, Kind, Marked
-from autopost_adapters.markup_builder import Builder
-from autopost_adapters.nesting import nest
+from autopost_adapters.markup.builder import Builder
+from autopost_adapters.markup.marked import NAMES, Kind, Marked
+from autopost_adapters.markup.nesting import nest
 from hypothesis import strategies as st
 
 SCRAPS = [

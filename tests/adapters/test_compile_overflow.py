@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from autopost_adapters.graphemes import is_boundary
-from autopost_adapters.limits import Limits
-from autopost_adapters.markup import Entity, Marked
+from autopost_adapters.markup.graphemes import is_boundary
+from autopost_adapters.markup.marked import Entity, Marked
 from autopost_adapters.max.compile import compile_content as compile_for_max
 from autopost_adapters.max.profile import LIMITS as MAX
-from autopost_adapters.measure import Measure
-from autopost_adapters.overflow import ELLIPSIS, Uncuttable, split, truncate
+from autopost_adapters.planning.limits import Limits
+from autopost_adapters.planning.measure import Measure
+from autopost_adapters.planning.overflow import ELLIPSIS, Uncuttable, split, truncate
 from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
 from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
 from autopost_contracts.payload import Content, Flags, ParseMode

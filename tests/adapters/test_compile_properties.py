@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 from autopost_adapters.compilers import compile_content
-from autopost_adapters.graphemes import is_boundary
-from autopost_adapters.limits import Limits
+from autopost_adapters.markup.graphemes import is_boundary
 from autopost_adapters.max.compile import compile_content as compile_for_max
 from autopost_adapters.max.profile import LIMITS as MAX
+from autopost_adapters.planning.limits import Limits
 from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
 from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
 from autopost_contracts.payload import Button, Content, Flags, MediaType, Medium

@@ -1,7 +1,7 @@
 """What a reader sees as one character is never torn apart."""
 
 import pytest
-from autopost_adapters.graphemes import is_boundary
+from autopost_adapters.markup.graphemes import is_boundary
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """HTML as senders write it."""
 
 import pytest
-from autopost_adapters.markup import Marked
-from autopost_adapters.markup_html import read_html
-from autopost_adapters.nesting import nest
+from autopost_adapters.markup.html import read_html
+from autopost_adapters.markup.marked import Marked
+from autopost_adapters.markup.nesting import nest
 
 
 def marks(marked: Marked) -> list[tuple[str, str, str]]:

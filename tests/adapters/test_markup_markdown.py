@@ -1,9 +1,9 @@
 """Markdown as people write it to a chat."""
 
 import pytest
-from autopost_adapters.markdown_writing import write_markdown
-from autopost_adapters.markup import Entity, Marked
-from autopost_adapters.markup_markdown import read_markdown
+from autopost_adapters.markup.markdown import read_markdown
+from autopost_adapters.markup.marked import Entity, Marked
+from autopost_adapters.markup.max_markdown import write_markdown
 
 
 def marks(marked: Marked) -> list[tuple[str, str, str]]:

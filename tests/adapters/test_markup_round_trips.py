@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from autopost_adapters.markup import Entity, Kind, Marked
-from autopost_adapters.markup_html import read_html
-from autopost_adapters.markup_markdown import read_markdown
+from autopost_adapters.markup.html import read_html
+from autopost_adapters.markup.markdown import read_markdown
+from autopost_adapters.markup.marked import Entity, Kind, Marked
 from autopost_adapters.max.profile import LIMITS as MAX
 from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
 from autopost_simulator.max import markdown as simulated_markdown

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from autopost_adapters.base import Accepted, Held, Target
+from autopost_adapters.registry import adapters
 from autopost_adapters.telegram.answers import Message, held, read
 from autopost_adapters.telegram.calls import call_for
 from autopost_adapters.telegram.send import TelegramAdapter
@@ -301,6 +302,22 @@ async def test_a_redirect_takes_neither_token_nor_post_elsewhere(status: int, me
     assert isinstance(answer, Failed)
     assert (answer.code, answer.ambiguous) == ("redirected", False)
     assert TOKEN not in repr(answer)
+
+
+@pytest.mark.parametrize("status", [200, 404, 502])
+@pytest.mark.parametrize("name", ["telegram", "max"])
+@pytest.mark.parametrize("before", ["", "x" * 490], ids=["at the start", "where the snippet ends"])
+async def test_a_server_that_repeats_the_token_does_not_get_it_into_the_failure(
+    name: str, status: int, before: str
+) -> None:
+    told = msgspec.json.encode({"code": f"{before} /bot{TOKEN}/", "description": f"{before} /bot{TOKEN}/ is not here"})
+    async with answering(web.Response(status=status, body=told)) as (url, _), HttpClient() as client:
+        adapter = adapters(client, telegram_url=url, max_url=url, timeout=PATIENT)[name]
+        answer = await adapter.send(TextPart(text="hello"), Target(chat="-1", token=Secret(TOKEN)))
+
+    assert isinstance(answer, Failed)
+    assert TOKEN[:12] not in repr(answer)
+    assert answer.raw["status"] == status
 
 
 async def test_a_token_cannot_lead_to_another_path() -> None:

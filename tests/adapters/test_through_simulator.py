@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from autopost_adapters.base import Accepted, Material, Target
-from autopost_adapters.limits import Limits
 from autopost_adapters.max.compile import compile_content as compile_for_max
 from autopost_adapters.max.profile import LIMITS as MAX
+from autopost_adapters.planning.limits import Limits
 from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
 from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
 from autopost_contracts.plan import MediaPart, Plan, PlannedMedia, Profile

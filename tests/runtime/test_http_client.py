@@ -378,11 +378,11 @@ async def test_a_refusal_that_comes_before_the_body_was_read_is_read_and_the_sou
         await writer.drain()
         await everything(reader)
 
-    async with server(talk) as url:
-        answer = await call(url, json=None, body=streamed(source, 1 << 40))
+    async with server(talk) as url, HttpClient() as client:
+        answer = await client.request("POST", url, body=streamed(source, 1 << 40), timeout=LIMIT)
+        assert released.is_set()
 
     assert (answer.status, answer.body) == (413, b"too large")
-    assert released.is_set()
 
 
 async def test_a_server_that_refuses_and_reads_nothing_more_is_heard_and_left():

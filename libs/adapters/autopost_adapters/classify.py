@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 from autopost_contracts.outcomes import Category, Failed, Scope
+from autopost_runtime.config import Secret
 from autopost_runtime.http import HttpAnswer, HttpError, NotSent
 from msgspec import Struct
 
@@ -94,6 +95,14 @@ def unreadable(answer: HttpAnswer) -> Failed:
 def certain(failed: Failed) -> Failed:
     """Of a call that posts nothing: whatever happened to it, no message can have come of it."""
     return msgspec.structs.replace(failed, ambiguous=False)
+
+
+def without_token(answer: HttpAnswer, token: Secret) -> HttpAnswer:
+    """Some servers repeat what they were asked, and what they say is kept with a failure."""
+    secret = token.reveal().encode()
+    if secret not in answer.body:
+        return answer
+    return HttpAnswer(answer.status, answer.headers, answer.body.replace(secret, b"***"))
 
 
 def snippet_of(answer: HttpAnswer) -> str:

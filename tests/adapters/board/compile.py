@@ -1,7 +1,7 @@
 """What a post becomes on the board: plain text of 500 characters, six pictures to a notice."""
 
-from autopost_adapters.limits import AlbumLimits, ButtonLimits, Limits, PictureLimits, TextLimits, Written
-from autopost_adapters.planning import compile_post
+from autopost_adapters.planning.compile_post import compile_post
+from autopost_adapters.planning.limits import AlbumLimits, ButtonLimits, Limits, PictureLimits, TextLimits, Written
 from autopost_contracts.payload import Content, Flags
 from autopost_contracts.plan import Compiled, Profile
 

@@ -11,7 +11,7 @@ from autopost_runtime.http import HttpAnswer, HttpError
 from msgspec import Struct
 
 from autopost_adapters.base import Http, MediaMissing, MediaUnreadable, Source
-from autopost_adapters.classify import unreachable, without_bytes
+from autopost_adapters.classify import unreachable, without_bytes, without_token
 from autopost_adapters.multipart import multipart
 
 
@@ -25,7 +25,7 @@ class Api(Struct, frozen=True):
         self, verb: str, path: str, token: Secret, query: Mapping[str, str | int] | None = None, json: Any = None
     ) -> HttpAnswer | Failed:
         try:
-            return await self.http.request(
+            answer = await self.http.request(
                 verb,
                 f"{self.url}{path}?{urlencode(query)}" if query else f"{self.url}{path}",
                 json=json,
@@ -36,6 +36,7 @@ class Api(Struct, frozen=True):
             )
         except HttpError as exc:
             return unreachable(exc)
+        return without_token(answer, token)
 
     async def hand_over(self, url: str, source: Source) -> HttpAnswer | Failed:
         """The link is the permission, so it is kept out of spans as a token would be."""

@@ -13,8 +13,8 @@ from autopost_contracts.plan import MediaPart, Part
 from msgspec import Struct
 
 from autopost_adapters.base import Accepted, Target
-from autopost_adapters.markup_html import read_html
-from autopost_adapters.markup_markdown import read_markdown
+from autopost_adapters.markup.html import read_html
+from autopost_adapters.markup.markdown import read_markdown
 from autopost_adapters.max.answers import parse
 from autopost_adapters.max.api import Api
 from autopost_adapters.max.message import kind_of, written

@@ -3,7 +3,11 @@ its markup, and a keyboard takes the place of an attachment."""
 
 from autopost_contracts.payload import ParseMode
 
-from autopost_adapters.limits import (
+from autopost_adapters.markup.html import quoted, write_html
+from autopost_adapters.markup.links import SCHEMES
+from autopost_adapters.markup.marked import NAMES, Entity, Kind, Marked
+from autopost_adapters.markup.max_markdown import write_markdown
+from autopost_adapters.planning.limits import (
     MEBIBYTE,
     AlbumLimits,
     ButtonLimits,
@@ -12,10 +16,6 @@ from autopost_adapters.limits import (
     TextLimits,
     Written,
 )
-from autopost_adapters.links import SCHEMES
-from autopost_adapters.markdown_writing import write_markdown
-from autopost_adapters.markup import NAMES, Entity, Kind, Marked
-from autopost_adapters.markup_html import quoted, write_html
 
 _TAGS: dict[Kind, str] = {
     "bold": "b",

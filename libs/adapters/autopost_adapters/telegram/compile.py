@@ -3,8 +3,8 @@
 from autopost_contracts.payload import Content, Flags
 from autopost_contracts.plan import Compiled, Profile
 
-from autopost_adapters.limits import Limits
-from autopost_adapters.planning import compile_post
+from autopost_adapters.planning.compile_post import compile_post
+from autopost_adapters.planning.limits import Limits
 from autopost_adapters.telegram.profile import LIMITS
 
 

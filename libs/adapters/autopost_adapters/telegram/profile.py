@@ -2,7 +2,9 @@
 
 from autopost_contracts.payload import ParseMode
 
-from autopost_adapters.limits import (
+from autopost_adapters.markup.html import quoted, write_html
+from autopost_adapters.markup.marked import NAMES, Entity, Kind, Marked
+from autopost_adapters.planning.limits import (
     MEBIBYTE,
     AlbumLimits,
     ButtonLimits,
@@ -11,8 +13,6 @@ from autopost_adapters.limits import (
     TextLimits,
     Written,
 )
-from autopost_adapters.markup import NAMES, Entity, Kind, Marked
-from autopost_adapters.markup_html import quoted, write_html
 
 _TAGS: dict[Kind, str] = {
     "bold": "b",

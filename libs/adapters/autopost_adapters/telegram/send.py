@@ -12,7 +12,7 @@ from autopost_runtime.config import Secret
 from autopost_runtime.http import HttpError
 
 from autopost_adapters.base import Accepted, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
-from autopost_adapters.classify import unreachable, without_bytes
+from autopost_adapters.classify import unreachable, without_bytes, without_token
 from autopost_adapters.multipart import multipart
 from autopost_adapters.telegram.answers import Message, held, read
 from autopost_adapters.telegram.calls import Call, call_for
@@ -50,12 +50,12 @@ class TelegramAdapter:
         return Accepted(provider_ids=tuple(str(message.message_id) for message in told), held=held(items, told))
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
-        raise NotImplementedError("media goes up with its message")
+        raise TypeError("media goes up with its message")
 
     async def find(
         self, part: Part, target: Target, since: datetime, other_than: Collection[str]
     ) -> Accepted | Failed | None:
-        raise NotImplementedError("a bot cannot read what a chat holds")
+        raise TypeError("a bot cannot read what a chat holds")
 
     async def _call(self, call: Call, target: Target) -> list[Message] | Failed:
         fields = _address(target) | call.fields
@@ -69,7 +69,7 @@ class TelegramAdapter:
             template=f"/bot***/{call.method}",
             **payload,
         )
-        return read(answer)
+        return read(without_token(answer, target.token))
 
 
 def _address(target: Target) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from autopost_contracts.payload import ParseMode
 from autopost_contracts.plan import Problem
 from msgspec import Struct
 
-from autopost_adapters.limits import Limits, Written
-from autopost_adapters.markup import Marked
+from autopost_adapters.markup.marked import Marked
+from autopost_adapters.planning.limits import Limits, Written
 
 
 class Measure(Struct, frozen=True):

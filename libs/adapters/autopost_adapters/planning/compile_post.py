@@ -12,14 +12,14 @@ from autopost_contracts.plan import PLAN_VERSION, Compiled, MediaPart, Part, Pla
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autopost_adapters.buttons import button_problems
-from autopost_adapters.limits import Limits
-from autopost_adapters.measure import Measure
-from autopost_adapters.media import Media, plan_media
-from autopost_adapters.options import Options, dropped, read_options
-from autopost_adapters.parts import lay_out
-from autopost_adapters.settings import Settings, read_settings
-from autopost_adapters.text import Words, read_words
+from autopost_adapters.planning.buttons import button_problems
+from autopost_adapters.planning.limits import Limits
+from autopost_adapters.planning.measure import Measure
+from autopost_adapters.planning.media import Media, plan_media
+from autopost_adapters.planning.options import Options, dropped, read_options
+from autopost_adapters.planning.parts import lay_out
+from autopost_adapters.planning.settings import Settings, read_settings
+from autopost_adapters.planning.text import Words, read_words
 
 Rows = tuple[tuple[Button, ...], ...]
 

@@ -7,15 +7,15 @@ from autopost_contracts.payload import Content, ParseMode
 from autopost_contracts.plan import Problem, Profile
 from msgspec import Struct
 
-from autopost_adapters import markdown_writing, markup_html
-from autopost_adapters.limits import Limits, TextLimits
-from autopost_adapters.links import has_public_host, shown, wrong_address
-from autopost_adapters.markup import NAMES, Marked
-from autopost_adapters.markup_html import read_html
-from autopost_adapters.markup_markdown import read_markdown
-from autopost_adapters.nesting import nest
-from autopost_adapters.settings import Settings
-from autopost_adapters.template import render
+from autopost_adapters.markup import html, max_markdown
+from autopost_adapters.markup.html import read_html
+from autopost_adapters.markup.links import has_public_host, shown, wrong_address
+from autopost_adapters.markup.markdown import read_markdown
+from autopost_adapters.markup.marked import NAMES, Marked
+from autopost_adapters.markup.nesting import nest
+from autopost_adapters.planning.limits import Limits, TextLimits
+from autopost_adapters.planning.settings import Settings
+from autopost_adapters.planning.template import render
 
 
 class Words(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ def _with_links(content: Content) -> str:
     """Links that the text does not already show follow it, one per line."""
     missing = [link for link in content.links if link not in content.text]
     if content.parse_mode == "HTML":
-        missing = [markup_html.escape(link) for link in missing]
+        missing = [html.escape(link) for link in missing]
     elif content.parse_mode == "Markdown":
-        missing = [markdown_writing.escape(link) for link in missing]
+        missing = [max_markdown.escape(link) for link in missing]
     return "\n\n".join(filter(None, (content.text, "\n".join(missing))))

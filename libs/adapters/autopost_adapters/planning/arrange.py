@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from autopost_contracts.payload import MediaType
 
-from autopost_adapters.limits import AlbumLimits
+from autopost_adapters.planning.limits import AlbumLimits
 
 Item = TypeVar("Item")
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from autopost_adapters.markup import NAMES, Entity, Kind, Marked, tidy
+from autopost_adapters.markup.marked import NAMES, Entity, Kind, Marked, tidy
 
 LOOKS: frozenset[Kind] = frozenset({"bold", "italic", "underline", "strike", "highlight"})
 _STYLES: frozenset[Kind] = LOOKS | {"spoiler"}

@@ -11,9 +11,9 @@ that MAX adds, joins the lines of a paragraph, and would have to be undone more 
 import re
 from collections.abc import Mapping
 
-from autopost_adapters.links import wrong_address
-from autopost_adapters.markup import Kind, Marked
-from autopost_adapters.markup_builder import Builder
+from autopost_adapters.markup.builder import Builder
+from autopost_adapters.markup.links import wrong_address
+from autopost_adapters.markup.marked import Kind, Marked
 
 PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 PAIRS: Mapping[str, Kind] = {

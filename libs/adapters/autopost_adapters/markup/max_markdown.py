@@ -8,9 +8,9 @@ import re
 
 from msgspec.structs import replace
 
-from autopost_adapters.markup import Entity, Kind, Marked
-from autopost_adapters.markup_markdown import read_markdown
-from autopost_adapters.markup_writing import write
+from autopost_adapters.markup.markdown import read_markdown
+from autopost_adapters.markup.marked import Entity, Kind, Marked
+from autopost_adapters.markup.writing import write
 
 _TAGS: dict[Kind, tuple[str, str]] = {
     "quote": ("> ", ""),

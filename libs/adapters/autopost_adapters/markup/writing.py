@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from autopost_adapters.markup import Entity, Kind, Marked
+from autopost_adapters.markup.marked import Entity, Kind, Marked
 
 Tags = Callable[[Entity], tuple[str, str]]
 """How an entity begins and ends."""

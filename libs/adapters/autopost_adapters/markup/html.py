@@ -13,10 +13,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from autopost_adapters.links import wrong_address
-from autopost_adapters.markup import NAMES, Kind, Marked
-from autopost_adapters.markup_builder import Builder
-from autopost_adapters.markup_writing import Tags, write
+from autopost_adapters.markup.builder import Builder
+from autopost_adapters.markup.links import wrong_address
+from autopost_adapters.markup.marked import NAMES, Kind, Marked
+from autopost_adapters.markup.writing import Tags, write
 
 # No "<" inside a tag: a tag is never looked for beyond the next one, so reading takes time in step with the length.
 _TAG = r"<(?P<end>/?)(?P<tag>[A-Za-z][A-Za-z0-9-]*)(?P<rest>(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)>"

@@ -7,8 +7,8 @@ from autopost_contracts.payload import MediaType, Medium
 from autopost_contracts.plan import PlannedMedia, Problem
 from msgspec import Struct
 
-from autopost_adapters.limits import Limits
-from autopost_adapters.settings import Settings
+from autopost_adapters.planning.limits import Limits
+from autopost_adapters.planning.settings import Settings
 
 _SOURCES = ("blob_ref", "file_id", "attachment_token", "url")
 

@@ -10,7 +10,7 @@ from autopost_contracts.payload import MediaType, ParseMode
 from autopost_contracts.plan import Markup
 from msgspec import Struct
 
-from autopost_adapters.markup import Kind, Marked
+from autopost_adapters.markup.marked import Kind, Marked
 
 MEBIBYTE = 1024 * 1024
 

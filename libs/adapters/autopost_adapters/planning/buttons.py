@@ -6,8 +6,8 @@ import msgspec
 from autopost_contracts.payload import Button
 from autopost_contracts.plan import Problem
 
-from autopost_adapters.limits import ButtonLimits
-from autopost_adapters.links import has_public_host, shown, wrong_address
+from autopost_adapters.markup.links import has_public_host, shown, wrong_address
+from autopost_adapters.planning.limits import ButtonLimits
 
 Rows = Sequence[Sequence[Button]]
 

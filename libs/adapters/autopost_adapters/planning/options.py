@@ -7,8 +7,8 @@ from autopost_contracts.plan import MediaPart, Part, Preview, TextPart
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autopost_adapters.limits import Limits
-from autopost_adapters.settings import Settings
+from autopost_adapters.planning.limits import Limits
+from autopost_adapters.planning.settings import Settings
 
 _VISIBLE = frozenset({"image", "video", "animation"})
 

@@ -11,11 +11,11 @@ from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Problem, Text
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autopost_adapters.arrange import arrange
-from autopost_adapters.markup import Marked
-from autopost_adapters.measure import Measure
-from autopost_adapters.overflow import Uncuttable, split, truncate
-from autopost_adapters.text import Words
+from autopost_adapters.markup.marked import Marked
+from autopost_adapters.planning.arrange import arrange
+from autopost_adapters.planning.measure import Measure
+from autopost_adapters.planning.overflow import Uncuttable, split, truncate
+from autopost_adapters.planning.text import Words
 
 Overflow = Literal["fail", "split", "truncate"]
 

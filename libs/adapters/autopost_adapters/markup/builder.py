@@ -6,7 +6,7 @@ counted in characters only when everything is known.
 
 from itertools import accumulate
 
-from autopost_adapters.markup import Entity, Kind, Marked, tidy
+from autopost_adapters.markup.marked import Entity, Kind, Marked, tidy
 
 
 class Builder:

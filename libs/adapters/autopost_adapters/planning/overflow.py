@@ -9,8 +9,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
-from autopost_adapters.graphemes import is_boundary
-from autopost_adapters.markup import Entity, Marked
+from autopost_adapters.markup.graphemes import is_boundary
+from autopost_adapters.markup.marked import Entity, Marked
 
 ELLIPSIS = "…"
 

@@ -1,0 +1,1 @@
+"""From content to plan: the way that all platforms share; pure."""
