@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from autopost_adapters.base import Accepted, Adapter, Held, Material, MediaMissing, MediaUnreadable
-from autopost_adapters.compilers import COMPILERS
+from autopost_adapters.compilers import COMPILERS, compile_content
 from autopost_contracts.outcomes import Category, Failed, Scope
 from autopost_contracts.payload import Button, Content, Flags, Medium
-from autopost_contracts.plan import Compiled, MediaPart, Part, PlannedMedia, Profile, TextPart
+from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Profile, TextPart
 from autopost_runtime.http import HttpClient
 from msgspec import Struct
 
@@ -251,7 +251,8 @@ async def test_a_post_is_compiled_and_sent_on_any_platform_by_the_same_steps(nam
         ),
         buttons=((Button("Go", "https://example.org/"),),),
     )
-    compiled: Compiled = {**COMPILERS, "board": compile_for_board}[name](content, Flags(), profile(name))
+    known = {**COMPILERS, "board": compile_for_board}
+    compiled = compile_content(content, Flags(), profile(name), known)
     assert compiled.plan is not None, compiled.problems
 
     async with PLATFORMS[name]() as platform:

@@ -35,7 +35,7 @@ def test_a_call_at_its_slot_goes_at_once(clock):
 def test_calls_that_were_held_up_keep_the_distance_of_their_slots(clock):
     paced = Pace()
     slots = [clock.now + n * STEP for n in range(4)]
-    clock.now += 3 * STEP
+    clock.now += 2 * STEP
 
     waits = [paced.wait(claim(**RATED), slot) for slot in slots]
 

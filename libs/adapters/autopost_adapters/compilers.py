@@ -12,9 +12,11 @@ from autopost_adapters.telegram.compile import compile_content as compile_for_te
 COMPILERS: Mapping[str, Compile] = {"telegram": compile_for_telegram, "max": compile_for_max}
 
 
-def compile_content(content: Content, flags: Flags, profile: Profile) -> Compiled:
+def compile_content(
+    content: Content, flags: Flags, profile: Profile, compilers: Mapping[str, Compile] = COMPILERS
+) -> Compiled:
     """The plan of this profile, or the problems that forbid one."""
-    compiler = COMPILERS.get(profile.platform)
+    compiler = compilers.get(profile.platform)
     if compiler is None:
         unknown = Problem("platform_unknown", "platform", f"there is no adapter for {profile.platform!r}")
         return Compiled(profile_hash=profile.profile_hash, problems=(unknown,))
