@@ -44,7 +44,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None
     body_sha256: str
     message_ids: list[int | str]
-    uploads: int
+    uploads: int = 0
     """Files whose bytes came with the request."""
     fault: str | None
 

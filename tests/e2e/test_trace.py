@@ -43,7 +43,9 @@ async def test_the_spans_of_a_post_form_one_trace_on_both_platforms(
 
     def calls() -> list[Span] | None:
         found = [
-            span for span in _spans(tmp_path / "traces") if span["name"] in ("telegram sendMessage", "max messages")
+            span
+            for span in _spans(tmp_path / "traces")
+            if span["name"] in ("telegram sendMessage", "max POST /messages")
         ]
         return found if len(found) == 40 else None
 
@@ -63,7 +65,7 @@ async def test_the_spans_of_a_post_form_one_trace_on_both_platforms(
         assert {span["traceId"] for span in (server, enqueue, deliver, call)} == {incoming}
         assert claim["traceId"] != incoming
         assert enqueue["spanId"] in {link["spanId"] for link in claim["links"]}
-    assert {call["name"] for call in provider_calls} == {"telegram sendMessage", "max messages"}
+    assert {call["name"] for call in provider_calls} == {"telegram sendMessage", "max POST /messages"}
 
 
 async def test_no_token_is_in_a_span_or_a_log(start_system: StartSystem, tmp_path: Path) -> None:
