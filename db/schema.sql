@@ -70,6 +70,8 @@ CREATE UNIQUE INDEX one_enabled_endpoint_per_secret ON workspace_endpoints (kind
     WHERE enabled AND secret_hash IS NOT NULL;
 CREATE UNIQUE INDEX one_enabled_endpoint_per_source ON workspace_endpoints (workspace_id, source_id)
     WHERE enabled AND source_id IS NOT NULL;
+-- A signed request names its endpoint and nothing else; the signature says whether to believe it.
+CREATE INDEX workspace_endpoints_by_id ON workspace_endpoints (endpoint_id);
 
 -- Where posts go, under which limits, and with whose credentials.
 
@@ -499,6 +501,8 @@ CREATE TABLE ingress_gates (
     FOREIGN KEY (workspace_id, endpoint_id) REFERENCES workspace_endpoints ON DELETE CASCADE
 ) WITH (fillfactor = 50);
 
+CREATE INDEX ingress_gates_untold ON ingress_gates (reported_at) WHERE refused <> '{}';
+
 -- Accepted and answered, media still to be fetched.
 CREATE TABLE staged_posts (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -518,12 +522,36 @@ CREATE TABLE staged_posts (
     last_error jsonb,
     created_at timestamptz NOT NULL DEFAULT now(),
     finished_at timestamptz,
+    -- What the post came from, as its message will say it; the request alone does not tell.
+    source jsonb NOT NULL DEFAULT '{}',
     PRIMARY KEY (workspace_id, post_id),
     FOREIGN KEY (workspace_id, endpoint_id) REFERENCES workspace_endpoints,
-    CONSTRAINT status_is_known CHECK (status IN ('staged', 'fetching', 'enqueued', 'failed'))
+    CONSTRAINT status_is_known CHECK (status IN ('staged', 'fetching', 'enqueued', 'failed')),
+    CONSTRAINT only_what_is_fetched_has_a_lease CHECK ((status = 'fetching') = (lease_until IS NOT NULL))
 );
 
-CREATE INDEX staged_posts_waiting ON staged_posts (next_attempt_at) WHERE status IN ('staged', 'fetching');
+-- Work is chosen workspace by workspace, so that one with a long line costs the others nothing.
+CREATE INDEX staged_posts_waiting ON staged_posts (workspace_id, next_attempt_at)
+    WHERE status IN ('staged', 'fetching');
+CREATE INDEX staged_posts_fetching ON staged_posts (workspace_id) WHERE status = 'fetching';
+
+-- A fetch belongs to the lease of the post that makes it and ends with that lease, however that ends.
+CREATE TABLE media_fetches (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    url_hash text NOT NULL,
+    post_id uuid,
+    lease_token uuid,
+    blob_ref text,
+    -- Objects that were about to be written and that media_origin does not know yet: they may exist.
+    puts text[] NOT NULL DEFAULT '{}',
+    started_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    PRIMARY KEY (workspace_id, url_hash),
+    CONSTRAINT a_fetch_belongs_to_a_lease CHECK ((post_id IS NULL) = (lease_token IS NULL)),
+    CONSTRAINT what_is_finished_is_known CHECK ((finished_at IS NULL) = (blob_ref IS NULL))
+);
+
+CREATE INDEX media_fetches_by_age ON media_fetches (workspace_id, started_at);
 
 CREATE TABLE pull_sources (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -537,9 +565,19 @@ CREATE TABLE pull_sources (
     lease_token uuid,
     lease_until timestamptz,
     created_at timestamptz NOT NULL DEFAULT now(),
+    -- The run of the pull that holds the lease.
+    run_id uuid,
+    pulled_at timestamptz,
+    last_error jsonb,
     PRIMARY KEY (workspace_id, source_id),
-    CONSTRAINT kind_is_known CHECK (kind IN ('rss', 'api', 'db'))
+    CONSTRAINT kind_is_known CHECK (kind IN ('rss', 'api', 'db')),
+    CONSTRAINT every_is_a_second_at_least CHECK (every >= interval '1 second'),
+    CONSTRAINT a_lease_is_for_a_run CHECK ((lease_token IS NULL) = (lease_until IS NULL)
+                                           AND (lease_token IS NULL) = (run_id IS NULL))
 );
+
+CREATE INDEX pull_sources_due ON pull_sources (next_pull_at) WHERE enabled;
+CREATE INDEX pull_sources_leased ON pull_sources (lease_until) WHERE lease_token IS NOT NULL;
 
 CREATE TABLE pull_cursors (
     workspace_id uuid NOT NULL,
@@ -716,6 +754,7 @@ CREATE INDEX command_outbox_unpublished ON command_outbox (created_at) WHERE pub
 -- Functions and their triggers, views, and who may use them.
 SET check_function_bodies = off;
 \ir functions/active_workspaces.sql
+\ir functions/add_counters.sql
 \ir functions/admit_post.sql
 \ir functions/bind_credential.sql
 \ir functions/bot_backlog.sql
@@ -728,9 +767,11 @@ SET check_function_bodies = off;
 \ir functions/channels_of.sql
 \ir functions/choose_deliveries.sql
 \ir functions/claim_deliveries.sql
+\ir functions/claim_pull_sources.sql
 \ir functions/commit_deliveries.sql
 \ir functions/commit_sent.sql
 \ir functions/count_flight.sql
+\ir functions/count_pull.sql
 \ir functions/delivery_born.sql
 \ir functions/delivery_gone.sql
 \ir functions/delivery_moved.sql
@@ -744,29 +785,43 @@ SET check_function_bodies = off;
 \ir functions/ensure_event_partitions.sql
 \ir functions/events_are_append_only.sql
 \ir functions/fail_permanent.sql
+\ir functions/fail_push.sql
+\ir functions/fail_staged_post.sql
+\ir functions/finish_media_fetch.sql
+\ir functions/finish_pull.sql
+\ir functions/finish_staged_post.sql
+\ir functions/finish_staged_run.sql
+\ir functions/flush_refusals.sql
 \ir functions/forget_uploads.sql
 \ir functions/hold_claims.sql
+\ir functions/hold_staged_post.sql
 \ir functions/id_in.sql
 \ir functions/id_start.sql
+\ir functions/ingest_pull_chunk.sql
 \ir functions/is_legal_transition.sql
 \ir functions/is_token_code.sql
 \ir functions/judge_requeue.sql
 \ir functions/keep_uploads.sql
+\ir functions/lease_staged_posts.sql
 \ir functions/list_credentials.sql
 \ir functions/lock_gates.sql
 \ir functions/make_channels_due.sql
 \ir functions/mark_sent.sql
 \ir functions/missing_profiles.sql
 \ir functions/next_due_at.sql
+\ir functions/note_media_put.sql
 \ir functions/open_channels.sql
 \ir functions/pass_gate.sql
 \ir functions/pause_channels.sql
+\ir functions/preview_post.sql
+\ir functions/pull_delay.sql
 \ir functions/queue_depth.sql
 \ir functions/rate_step.sql
 \ir functions/read_credentials.sql
 \ir functions/read_media_origins.sql
 \ir functions/read_outcomes.sql
-\ir functions/read_renderings.sql
+\ir functions/read_signing_secrets.sql
+\ir functions/read_staged_post.sql
 \ir functions/ready_channels.sql
 \ir functions/record_progress.sql
 \ir functions/recount.sql
@@ -775,9 +830,11 @@ SET check_function_bodies = off;
 \ir functions/refers_to_deliveries.sql
 \ir functions/refuse_ingress.sql
 \ir functions/refuse_move.sql
+\ir functions/release_staged_post.sql
 \ir functions/release_stale.sql
 \ir functions/remember_media_origin.sql
 \ir functions/renew_leases.sql
+\ir functions/renew_staged_post.sql
 \ir functions/requeue.sql
 \ir functions/requeue_is_explained.sql
 \ir functions/requeue_matching.sql
@@ -795,9 +852,13 @@ SET check_function_bodies = off;
 \ir functions/skip.sql
 \ir functions/slot_gate.sql
 \ir functions/snapshot.sql
+\ir functions/stage_post.sql
+\ir functions/store_bot_update.sql
+\ir functions/take_media_fetch.sql
 \ir functions/take_slot.sql
 \ir functions/take_uploads.sql
 \ir functions/token_storms.sql
+\ir functions/unseen_pull_items.sql
 \ir functions/wake_channels.sql
 \ir functions/wake_sleepers.sql
 \ir functions/window_opens_at.sql

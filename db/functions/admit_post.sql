@@ -1,15 +1,18 @@
 -- admit_post(workspace_id, endpoint_id, post, payload_hash) -> the verdict on one push
 --
 -- The whole of an accepted push in one transaction: gate, receipt, run, message, deliveries. A request that fails
--- on the way leaves no receipt, so its repetition is accepted.
+-- on the way leaves no receipt, so its repetition is accepted. A post that brings its request has media still to be
+-- fetched: it is staged, and its run ends when that is done.
 --
 -- Verdicts     accepted            with the answer of enqueue_post and run_id
+--              staged              with post_id and run_id
 --              duplicate           seen before: by source_ref, or by payload_hash within the endpoint's window
 --              rate_limited        with retry_after_ms
 --              workspace_paused    nothing is taken in; try again later
 --              workspace_disabled  nothing is taken in
 --              missing_profiles    compile these and call again, past the gate; nothing else was written
 -- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
+-- Raises       40001 when the receipt of an earlier request is being taken back; the same may be sent again
 -- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
 CREATE OR REPLACE FUNCTION admit_post(
     p_workspace_id uuid,
@@ -30,6 +33,7 @@ DECLARE
     _run_id uuid := (p_post ->> 'run_id')::uuid;
     _source_ref text := p_post ->> 'source_ref';
     _first record;
+    _receipt_id uuid;
     _answer jsonb;
 BEGIN
     SELECT e.ingress_rps, e.hash_drop_window_sec, w.status
@@ -58,7 +62,9 @@ BEGIN
                                   'retry_after_ms', ceil(extract(epoch FROM _wait) * 1000));
     END IF;
 
-    _missing := missing_profiles(p_workspace_id, p_post);
+    IF NOT p_post ? 'request' THEN
+        _missing := missing_profiles(p_workspace_id, p_post);
+    END IF;
     IF _missing <> '[]' THEN
         RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', _missing);
     END IF;
@@ -80,7 +86,9 @@ BEGIN
                                       received_at, expires_at)
         VALUES (p_workspace_id, p_endpoint_id, 'webhook_push', _source_ref, p_payload_hash, _run_id,
                 clock_timestamp(), clock_timestamp() + interval '3 days')
-        ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO NOTHING;
+        ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO NOTHING
+        RETURNING receipt_id
+        INTO _receipt_id;
         IF NOT FOUND THEN
             SELECT r.receipt_id, r.run_id
             INTO _first
@@ -88,6 +96,9 @@ BEGIN
             WHERE r.workspace_id = p_workspace_id
               AND r.endpoint_id = p_endpoint_id
               AND r.source_ref = _source_ref;
+            IF NOT FOUND THEN -- the post it was for has failed for good in this very moment
+                RAISE EXCEPTION 'a receipt was taken back' USING ERRCODE = '40001';
+            END IF;
         END IF;
     END IF;
     IF _first IS NOT NULL THEN
@@ -101,6 +112,14 @@ BEGIN
 
     INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id)
     VALUES (p_workspace_id, _run_id, 'push', p_endpoint_id, p_post ->> 'trace_id');
+    IF p_post ? 'request' THEN
+        UPDATE ingest_runs
+        SET stats_json = '{"accepted": 1, "staged": 1}'
+        WHERE workspace_id = p_workspace_id
+          AND run_id = _run_id;
+        RETURN jsonb_build_object('verdict', 'staged', 'run_id', _run_id, 'post_id',
+                                  stage_post(p_workspace_id, p_endpoint_id, _receipt_id, p_post));
+    END IF;
     _answer := enqueue_post(p_workspace_id, p_post, NULL, p_audit_deduped);
     UPDATE ingest_runs
     SET finished_at = clock_timestamp(),

@@ -1,7 +1,8 @@
 -- channel_profile() trigger on channels
 --
 -- Keeps channels.profile_hash: two channels with the same hash render a post alike, so it is compiled once
--- for both. The thread a post goes to is an address, not a rendering, and stays out of the hash.
+-- for both, and whoever remembers a profile by its hash remembers nothing that has changed. The thread a post goes to
+-- is an address, not a rendering, and stays out of the hash.
 CREATE OR REPLACE FUNCTION channel_profile()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -13,10 +14,12 @@ BEGIN
         'send_mode', NEW.send_mode,
         'settings', NEW.settings - 'message_thread_id',
         'template', NEW.template_ref,
-        'version', (SELECT max(t.version)
+        'version', (SELECT jsonb_build_array(t.version, t.body, t.defaults)
                     FROM templates t
                     WHERE t.workspace_id = NEW.workspace_id
-                      AND t.template_id = NEW.template_ref)
+                      AND t.template_id = NEW.template_ref
+                    ORDER BY t.version DESC
+                    LIMIT 1)
     )::text, 'UTF8')), 'hex');
     NEW.updated_at := now();
     RETURN NEW;
@@ -26,7 +29,7 @@ CREATE OR REPLACE TRIGGER channel_profile
     BEFORE INSERT OR UPDATE OF platform, send_mode, settings, template_ref ON channels
     FOR EACH ROW EXECUTE FUNCTION channel_profile();
 
--- A new template version is a new profile for every channel that uses it.
+-- A new template version is a new profile for every channel that uses it; so is one that was changed or taken back.
 CREATE OR REPLACE FUNCTION template_profile()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -35,11 +38,10 @@ AS $$
 BEGIN
     UPDATE channels
     SET template_ref = template_ref
-    WHERE workspace_id = NEW.workspace_id
-      AND template_ref = NEW.template_id;
+    WHERE (workspace_id, template_ref) IN ((NEW.workspace_id, NEW.template_id), (OLD.workspace_id, OLD.template_id));
     RETURN NULL;
 END $$;
 
 CREATE OR REPLACE TRIGGER template_profile
-    AFTER INSERT OR UPDATE ON templates
+    AFTER INSERT OR UPDATE OR DELETE ON templates
     FOR EACH ROW EXECUTE FUNCTION template_profile();

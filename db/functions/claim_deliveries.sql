@@ -6,6 +6,7 @@
 --
 -- Guarantees   status sending, attempt + 1, a fresh claim_token, sending_lease_until in the future, send_attempt
 --              written: all before the caller sees the row
+-- Plan         what to send; on the first row of each rendering alone, which the others share
 -- Verify       the last attempt may have arrived, and the channel wants the platform to be asked before another
 -- Empty        when the workspace is not active, another claim is in it right now, or nothing may go out yet
 -- Cost         follows what is claimed: only channels that channel_due calls due are looked at, each once
@@ -32,6 +33,7 @@ RETURNS TABLE (
     message_id uuid,
     channel_id uuid,
     rendering_id uuid,
+    plan jsonb,
     attempt int,
     claim_token uuid,
     sending_lease_until timestamptz,
@@ -149,12 +151,22 @@ BEGIN
         FROM took t
         ORDER BY t.turn
     )
-    SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, t.sending_lease_until,
+    SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id,
+           CASE WHEN t.is_first THEN (
+               SELECT r.plan
+               FROM renderings r
+               WHERE r.workspace_id = p_workspace_id
+                 AND r.rendering_id = t.rendering_id
+           ) END,
+           t.attempt, _token, t.sending_lease_until,
            t.slot_at, greatest(rate_step(c.rate_rps), rate_step(g.rate_rps)), rate_step(g.rate_rps),
            c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group, c.settings, t.render_meta,
            c.on_ambiguous = 'verify' AND (t.last_error @> '{"ambiguous": true}') IS TRUE,
            t.trace_id, t.traceparent, t.created_at, _next
-    FROM took t
+    FROM (
+        SELECT took.*, row_number() OVER (PARTITION BY took.rendering_id ORDER BY took.turn) = 1 AS is_first
+        FROM took
+    ) AS t
     JOIN channels c
       ON c.workspace_id = p_workspace_id
      AND c.channel_id = t.channel_id

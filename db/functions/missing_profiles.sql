@@ -24,13 +24,14 @@ BEGIN
     FROM (
         SELECT DISTINCT ON (c.profile_hash)
                c.profile_hash, c.platform, c.send_mode, c.settings - 'message_thread_id' AS settings,
-               c.template_ref, t.version AS template_version, t.body AS template_body
+               c.template_ref, t.version AS template_version, t.body AS template_body,
+               coalesce(t.defaults, '{}') AS template_defaults
         FROM routed_channels(p_workspace_id, p_post) AS r
         JOIN channels c
           ON c.workspace_id = p_workspace_id
          AND c.channel_id = r.channel_id
         LEFT JOIN LATERAL (
-            SELECT t.version, t.body
+            SELECT t.version, t.body, t.defaults
             FROM templates t
             WHERE t.workspace_id = c.workspace_id
               AND t.template_id = c.template_ref

@@ -12,4 +12,5 @@ ALTER TABLE media_blobs
     ADD CONSTRAINT an_upload_is_a_claim CHECK ((upload_delivery_id IS NULL) = (upload_token IS NULL));
 
 DROP FUNCTION IF EXISTS claim_deliveries(uuid, uuid, int, interval, interval, timestamptz);
+DROP FUNCTION IF EXISTS read_renderings(uuid, uuid[]);
 DROP FUNCTION IF EXISTS take_slot(uuid, uuid, uuid, interval, timestamptz);

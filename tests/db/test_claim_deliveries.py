@@ -269,3 +269,19 @@ async def test_a_doubt_that_nobody_can_clear_is_held_until_a_human_has_decided(t
     await operator.resolve(claim["delivery_id"], "resend")
 
     assert not (await tenant.claim_one())["verify"]
+
+
+async def test_a_plan_comes_once_for_all_that_share_it(tenant):
+    await tenant.channels(3)
+    await tenant.enqueue("one")
+    await tenant.enqueue("two")
+
+    claims = await tenant.claim()
+
+    by_rendering = {claim["rendering_id"]: [] for claim in claims}
+    for claim in claims:
+        by_rendering[claim["rendering_id"]].append(claim["plan"])
+    assert sorted(plan for plan, *rest in by_rendering.values() if rest == [None, None]) == [
+        '{"parts": ["one"]}',
+        '{"parts": ["two"]}',
+    ]

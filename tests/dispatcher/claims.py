@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RenderingId, WorkspaceId
+from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, WorkspaceId
+from autopost_contracts.plan import Plan, TextPart
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Claim
 from autopost_dispatcher.lease import Lease
@@ -19,7 +20,7 @@ def claim(**fields: Any) -> Claim:
         "delivery_id": DeliveryId(uuid4()),
         "message_id": MessageId(uuid4()),
         "channel_id": ChannelId(uuid4()),
-        "rendering_id": RenderingId(uuid4()),
+        "plan": Plan(version=2, platform="telegram", parts=(TextPart(text="one"),)),
         "attempt": 1,
         "claim_token": ClaimToken(uuid4()),
         "slot_in": timedelta(),

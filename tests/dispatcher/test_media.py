@@ -6,7 +6,6 @@ from autopost_contracts.outcomes import Category, Failed, Scope, Sent
 from autopost_contracts.plan import PlannedMedia, TextPart
 from autopost_dispatcher.over import Released
 
-from dispatcher.claims import job
 from dispatcher.world import CALL_TIME, Platform, World, pictures, sender
 
 EXPIRED = Failed.transient(Scope.DELIVERY, "media_expired")
@@ -14,11 +13,11 @@ EXPIRED = Failed.transient(Scope.DELIVERY, "media_expired")
 
 async def test_bytes_go_with_the_first_message_and_the_id_with_the_next() -> None:
     platform, world = Platform(), World()
-    world.known = World(parts=[pictures(world.store(b"cat"), world.store(b"dog"))]).known
+    world.shows(pictures(world.store(b"cat"), world.store(b"dog")))
 
     sending = sender(platform, world)
-    await sending.deliver(job())
-    await sending.deliver(job())
+    await sending.deliver(world.job())
+    await sending.deliver(world.job())
 
     assert [media for _, _, media in platform.sent] == [[b"cat", b"dog"], ["file-cat", "file-dog"]]
     assert sorted(world.ids.values()) == ["file-cat", "file-dog"]
@@ -26,11 +25,11 @@ async def test_bytes_go_with_the_first_message_and_the_id_with_the_next() -> Non
 
 async def test_where_uploads_are_calls_of_their_own_each_has_a_slot_beside_the_chat() -> None:
     platform, world = Platform(uploads_apart=True), World()
-    world.known = World(parts=[pictures(world.store(b"cat"), world.store(b"dog"))]).known
+    world.shows(pictures(world.store(b"cat"), world.store(b"dog")))
 
     sending = sender(platform, world)
-    await sending.deliver(job())
-    await sending.deliver(job())
+    await sending.deliver(world.job())
+    await sending.deliver(world.job())
 
     assert platform.uploaded == [b"cat", b"dog"]
     assert [media for _, _, media in platform.sent] == [["token-1", "token-2"]] * 2
@@ -40,10 +39,10 @@ async def test_where_uploads_are_calls_of_their_own_each_has_a_slot_beside_the_c
 async def test_whoever_comes_while_another_brings_it_waits_for_the_id() -> None:
     platform, world = Platform(), World()
     item = world.store(b"cat")
-    world.known = World(parts=[pictures(item)]).known
+    world.shows(pictures(item))
     world.busy = 2
 
-    await sender(platform, world).deliver(job())
+    await sender(platform, world).deliver(world.job())
 
     assert world.takes == 3
     assert len(platform.sent) == 1
@@ -52,12 +51,12 @@ async def test_whoever_comes_while_another_brings_it_waits_for_the_id() -> None:
 async def test_many_of_one_process_ask_the_database_as_one() -> None:
     platform, world = Platform(), World()
     item = world.store(b"cat")
-    world.known = World(parts=[pictures(item)]).known
+    world.shows(pictures(item))
     assert item.blob_ref
     world.ids[item.blob_ref] = "known"
     sending = sender(platform, world)
 
-    await asyncio.gather(*(sending.deliver(job()) for _ in range(50)))
+    await asyncio.gather(*(sending.deliver(world.job()) for _ in range(50)))
 
     assert world.takes == 1
     assert {tuple(media) for _, _, media in platform.sent} == {("known",)}
@@ -66,12 +65,12 @@ async def test_many_of_one_process_ask_the_database_as_one() -> None:
 async def test_an_id_that_the_platform_forgot_is_replaced_at_once() -> None:
     platform, world = Platform(), World()
     item = world.store(b"cat")
-    world.known = World(parts=[pictures(item)]).known
+    world.shows(pictures(item))
     assert item.blob_ref
     world.ids[item.blob_ref] = "old"
     platform.failures = [EXPIRED]
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert isinstance(outcome, Sent)
     assert [media for _, _, media in platform.sent] == [["old"], [b"cat"]]
@@ -83,7 +82,7 @@ async def test_an_id_of_the_post_itself_cannot_be_replaced() -> None:
     platform.failures = [EXPIRED]
     world = World(parts=[pictures(PlannedMedia(type="image", file_id="given"))])
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert isinstance(outcome, Failed)
     assert (outcome.category, outcome.code) == (Category.PERMANENT, "media_expired")
@@ -92,9 +91,9 @@ async def test_an_id_of_the_post_itself_cannot_be_replaced() -> None:
 
 async def test_media_without_an_origin_is_given_up() -> None:
     platform, world = Platform(), World()
-    world.known = World(parts=[pictures(PlannedMedia(type="image", blob_ref="sha256:00"))]).known
+    world.shows(pictures(PlannedMedia(type="image", blob_ref="sha256:00")))
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert isinstance(outcome, Failed)
     assert (outcome.category, outcome.scope, outcome.code) == (
@@ -106,10 +105,10 @@ async def test_media_without_an_origin_is_given_up() -> None:
 
 async def test_an_upload_that_fails_ends_the_delivery_before_the_message() -> None:
     platform, world = Platform(uploads_apart=True), World()
-    world.known = World(parts=[pictures(world.store(b"cat"))]).known
+    world.shows(pictures(world.store(b"cat")))
     platform.failures = [Failed.transient(Scope.PLATFORM, "http_503", ambiguous=False)]
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert isinstance(outcome, Failed)
     assert platform.sent == []
@@ -117,9 +116,9 @@ async def test_an_upload_that_fails_ends_the_delivery_before_the_message() -> No
 
 async def test_a_lease_with_time_for_a_call_but_not_for_bytes_is_given_back() -> None:
     platform, world = Platform(), World()
-    world.known = World(parts=[pictures(world.store(b"cat"))]).known
+    world.shows(pictures(world.store(b"cat")))
 
-    outcome = await sender(platform, world).deliver(job(lease=CALL_TIME * 2))
+    outcome = await sender(platform, world).deliver(world.job(lease=CALL_TIME * 2))
 
     assert isinstance(outcome, Released)
     assert platform.sent == []
@@ -127,9 +126,9 @@ async def test_a_lease_with_time_for_a_call_but_not_for_bytes_is_given_back() ->
 
 async def test_an_order_to_stop_ends_the_wait_for_another_claim() -> None:
     platform, world, stopping = Platform(), World(), asyncio.Event()
-    world.known = World(parts=[pictures(world.store(b"cat"))]).known
+    world.shows(pictures(world.store(b"cat")))
     world.busy = 1_000_000
-    waiting = asyncio.create_task(sender(platform, world, stopping).deliver(job()))
+    waiting = asyncio.create_task(sender(platform, world, stopping).deliver(world.job()))
     await world.was_asked.wait()
 
     stopping.set()
@@ -140,8 +139,8 @@ async def test_an_order_to_stop_ends_the_wait_for_another_claim() -> None:
 
 async def test_the_message_of_the_media_stands_for_the_whole() -> None:
     platform, world = Platform(), World()
-    world.known = World(parts=[TextPart(text="long"), pictures(world.store(b"cat"))]).known
+    world.shows(TextPart(text="long"), pictures(world.store(b"cat")))
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert outcome == Sent(provider_message_id="2", parts=(("1",), ("2",)))

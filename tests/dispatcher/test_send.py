@@ -17,7 +17,7 @@ from dispatcher.world import CALL_TIME, Platform, World, sender
 async def test_every_part_is_sent_in_order_and_recorded_before_the_next() -> None:
     platform, world = Platform(), World("one", "two", "three")
 
-    outcome = await sender(platform, world).deliver(job(settings={"message_thread_id": 7}))
+    outcome = await sender(platform, world).deliver(world.job(settings={"message_thread_id": 7}))
 
     assert outcome == Sent(provider_message_id="1", parts=(("1",), ("2",), ("3",)))
     assert platform.texts == ["one", "two", "three"]
@@ -28,7 +28,7 @@ async def test_every_part_is_sent_in_order_and_recorded_before_the_next() -> Non
 async def test_a_retry_sends_the_tail_only() -> None:
     platform, world = Platform(), World("one", "two", "three")
 
-    outcome = await sender(platform, world).deliver(job(progress=2, acknowledged=(("a",), ("b",))))
+    outcome = await sender(platform, world).deliver(world.job(progress=2, acknowledged=(("a",), ("b",))))
 
     assert platform.texts == ["three"]
     assert outcome == Sent(provider_message_id="a", parts=(("a",), ("b",), ("1",)))
@@ -39,7 +39,7 @@ async def test_a_failed_part_ends_the_delivery() -> None:
     failure = Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=5)
     platform.failures = [failure]
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert outcome is failure
     assert len(platform.sent) == 1
@@ -49,7 +49,7 @@ async def test_a_part_that_is_no_longer_ours_to_record_stops_without_a_word() ->
     platform, world = Platform(), World("one", "two")
     world.ours = False
 
-    assert await sender(platform, world).deliver(job()) is None
+    assert await sender(platform, world).deliver(world.job()) is None
     assert len(platform.sent) == 1
 
 
@@ -73,13 +73,12 @@ async def test_nothing_new_is_sent_once_the_service_is_stopping() -> None:
 
 
 async def test_what_is_missing_fails_where_it_belongs() -> None:
-    world, no_token, no_plan = World("one"), World("one"), World("one")
+    world, no_token = World("one"), World("one")
     no_token.secret = None
-    no_plan.known = None
 
-    unknown = await sender(Platform(), world).deliver(job(platform="pigeon"))
-    tokenless = await sender(Platform(), no_token).deliver(job())
-    planless = await sender(Platform(), no_plan).deliver(job())
+    unknown = await sender(Platform(), world).deliver(world.job(platform="pigeon"))
+    tokenless = await sender(Platform(), no_token).deliver(world.job())
+    planless = await sender(Platform(), world).deliver(job(plan=None))
 
     assert [(f.code, f.scope) for f in (unknown, tokenless, planless) if isinstance(f, Failed)] == [
         ("platform_unknown", Scope.CHANNEL),
@@ -90,7 +89,7 @@ async def test_what_is_missing_fails_where_it_belongs() -> None:
 
 async def test_a_part_that_missed_its_slot_takes_another_and_is_sent() -> None:
     platform, world = Platform(), World("one")
-    late = msgspec.structs.replace(job(pace=timedelta(seconds=1)), slot_at=time.monotonic() - 60)
+    late = msgspec.structs.replace(world.job(pace=timedelta(seconds=1)), slot_at=time.monotonic() - 60)
 
     outcome = await sender(platform, world).deliver(late)
 
@@ -103,7 +102,7 @@ async def test_a_part_whose_slot_is_far_away_goes_back_unsent() -> None:
     platform, world = Platform(), World("one", "two")
     world.slot_in = timedelta(minutes=1)
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert isinstance(outcome, Released)
     assert platform.texts == ["one"]
@@ -113,14 +112,14 @@ async def test_a_claim_that_passed_on_gets_no_slot_and_sends_nothing_more() -> N
     platform, world = Platform(), World("one", "two")
     world.slot_in = None
 
-    assert await sender(platform, world).deliver(job()) is None
+    assert await sender(platform, world).deliver(world.job()) is None
     assert platform.texts == ["one"]
 
 
 async def test_a_worker_that_is_late_again_and_again_gives_up() -> None:
     platform, world = Platform(), World("one")
     world.slot_in = timedelta(minutes=-1)
-    late = msgspec.structs.replace(job(pace=timedelta(seconds=1)), slot_at=time.monotonic() - 60)
+    late = msgspec.structs.replace(world.job(pace=timedelta(seconds=1)), slot_at=time.monotonic() - 60)
 
     assert isinstance(await sender(platform, world).deliver(late), Released)
     assert platform.sent == []
@@ -129,7 +128,7 @@ async def test_a_worker_that_is_late_again_and_again_gives_up() -> None:
 async def test_one_part_alone_is_recorded_by_its_commit() -> None:
     world = World("one")
 
-    await sender(Platform(), world).deliver(job())
+    await sender(Platform(), world).deliver(world.job())
 
     assert world.recorded == []
 
@@ -137,7 +136,7 @@ async def test_one_part_alone_is_recorded_by_its_commit() -> None:
 async def test_a_retry_whose_parts_are_all_acknowledged_sends_nothing() -> None:
     platform, world = Platform(), World("one", "two")
 
-    outcome = await sender(platform, world).deliver(job(progress=2, acknowledged=(("a",), ("b",))))
+    outcome = await sender(platform, world).deliver(world.job(progress=2, acknowledged=(("a",), ("b",))))
 
     assert outcome == Sent(provider_message_id="a", parts=(("a",), ("b",)))
     assert platform.sent == []
@@ -148,7 +147,7 @@ async def test_what_passes_by_itself_is_tried_again_in_new_slots_and_then_no_mor
     not_ready = Failed.transient(Scope.DELIVERY, "not_ready")
     platform.failures = [not_ready] * 3
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert outcome is not_ready
     assert platform.texts == ["one"] * 3
@@ -159,7 +158,7 @@ async def test_a_refused_token_is_read_anew_next_time() -> None:
     platform, world = Platform(), World("one")
     platform.failures = [Failed.permanent(Scope.CHANNEL, "unauthorized")]
 
-    await sender(platform, world).deliver(job())
+    await sender(platform, world).deliver(world.job())
 
     assert world.forgotten_tokens == 1
 
@@ -176,7 +175,7 @@ async def test_what_is_found_to_have_arrived_is_not_sent_again() -> None:
     platform, world = Platform(can_find=True), World("one", "two", "three")
     platform.found = Accepted(provider_ids=("seen",))
 
-    outcome = await sender(platform, world).deliver(job(verify=True, progress=1, acknowledged=(("a",),)))
+    outcome = await sender(platform, world).deliver(world.job(verify=True, progress=1, acknowledged=(("a",),)))
 
     assert outcome == Sent(provider_message_id="a", parts=(("a",), ("seen",), ("1",)))
     assert platform.asked == [("two", {"a"})]
@@ -187,7 +186,7 @@ async def test_what_is_found_to_have_arrived_is_not_sent_again() -> None:
 async def test_what_is_not_found_is_sent() -> None:
     platform, world = Platform(can_find=True), World("one")
 
-    outcome = await sender(platform, world).deliver(job(verify=True))
+    outcome = await sender(platform, world).deliver(world.job(verify=True))
 
     assert outcome == Sent(provider_message_id="1", parts=(("1",),))
     assert world.slots_taken == [True]
@@ -219,8 +218,8 @@ async def test_when_the_platform_wants_to_hear_nothing_the_others_of_the_token_d
     platform.failures = [Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=60_000)]
     sending = sender(platform, world)
 
-    await sending.deliver(job())
-    same, other = await sending.deliver(job()), await sending.deliver(job(rate_group="another"))
+    await sending.deliver(world.job())
+    same, other = await sending.deliver(world.job()), await sending.deliver(world.job(rate_group="another"))
 
     assert isinstance(same, Released)
     assert isinstance(other, Sent)
@@ -232,9 +231,9 @@ async def test_a_wait_that_is_over_is_forgotten() -> None:
     platform.failures = [Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=0)]
     sending = sender(platform, world)
 
-    await sending.deliver(job())
+    await sending.deliver(world.job())
 
-    assert isinstance(await sending.deliver(job()), Sent)
+    assert isinstance(await sending.deliver(world.job()), Sent)
 
 
 async def test_a_token_that_a_platform_repeats_goes_no_further() -> None:
@@ -243,7 +242,7 @@ async def test_a_token_that_a_platform_repeats_goes_no_further() -> None:
     told = "no for 77:a/b c and 77%3Aa%2Fb%20c"
     platform.failures = [Failed.permanent(Scope.DELIVERY, "bad_request", told, raw={"snippet": told})]
 
-    outcome = await sender(platform, world).deliver(job())
+    outcome = await sender(platform, world).deliver(world.job())
 
     assert isinstance(outcome, Failed)
     assert (outcome.message, outcome.raw) == ("no for *** and ***", {"snippet": "no for *** and ***"})

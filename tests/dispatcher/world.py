@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 from autopost_adapters.base import Accepted, Held, Material, Source, Target
-from autopost_contracts.ids import RenderingId, WorkspaceId
+from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import MediaPart, Part, Plan, PlannedMedia, TextPart
 from autopost_dispatcher.bots import Bots
+from autopost_dispatcher.claim import Job
 from autopost_dispatcher.credentials import Identity
 from autopost_dispatcher.flight import Desk
 from autopost_dispatcher.gateway import Claim, Upload
@@ -18,6 +20,8 @@ from autopost_dispatcher.send import Sender
 from autopost_dispatcher.slots import Slots
 from autopost_runtime.config import Secret
 from autopost_runtime.objects import ObjectMissing
+
+from dispatcher.claims import job
 
 CALL_TIME = timedelta(seconds=30)
 UPLOAD_TIME = timedelta(seconds=120)
@@ -72,8 +76,7 @@ class World:
     bucket = "bucket"
 
     def __init__(self, *texts: str, parts: Sequence[Part] = ()) -> None:
-        made = tuple(parts) or tuple(TextPart(text=text) for text in texts)
-        self.known: Plan | None = Plan(version=1, platform="telegram", parts=made)
+        self._parts = tuple(parts) or tuple(TextPart(text=text) for text in texts)
         self.secret: Secret | None = Secret("token")
         self.forgotten_tokens = 0
         self.recorded: list[tuple[int, tuple[str, ...]]] = []
@@ -88,8 +91,12 @@ class World:
         self.takes = 0
         self.was_asked = asyncio.Event()
 
-    async def plan(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None:
-        return self.known
+    def job(self, **fields: Any) -> Job:
+        """A claim of what this world wants sent."""
+        return job(plan=Plan(version=2, platform="telegram", parts=self._parts), **fields)
+
+    def shows(self, *parts: Part) -> None:
+        self._parts = parts
 
     async def identity(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None:
         return None if self.secret is None else Identity(token=self.secret)
@@ -152,7 +159,7 @@ def sender(platform: Platform, world: World, stopping: asyncio.Event | None = No
         call_time=CALL_TIME.total_seconds(),
         upload_time=UPLOAD_TIME.total_seconds(),
     )
-    return Sender({"telegram": platform}, world, world, desk)
+    return Sender({"telegram": platform}, world, desk)
 
 
 def pictures(*items: PlannedMedia) -> MediaPart:

@@ -101,3 +101,6 @@ class Flags(Struct, frozen=True, omit_defaults=True):
     disable_preview: bool = False
     silent: bool = False
     protect: bool = False
+    tags: tuple[str, ...] = ()
+    fields: dict[str, Any] = {}
+    """The post's ``meta``: a template shows of it what it has a default for."""

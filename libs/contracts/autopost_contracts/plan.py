@@ -27,6 +27,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     template_ref: str | None = None
     template_version: int | None = None
     template_body: str | None = None
+    template_defaults: dict[str, Any] = {}
+    """The values that the template knows, each as it is where the post says nothing."""
 
 
 class Preview(Struct, frozen=True, omit_defaults=True):

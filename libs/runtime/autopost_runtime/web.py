@@ -6,42 +6,29 @@ no stack trace, no SQL, no path.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any, Self
+from typing import Self
 
-import msgspec
 from aiohttp import web
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 
 from autopost_runtime import metrics, telemetry
 from autopost_runtime.database_errors import is_retryable
+from autopost_runtime.http_server import Runner
 from autopost_runtime.logs import get_logger
+from autopost_runtime.problem import Problem as Problem
+from autopost_runtime.problem import respond
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 RETRY_AFTER = timedelta(seconds=2)
 STOP_LIMIT = timedelta(seconds=5)
+HEAD_TIMEOUT = timedelta(seconds=10)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _requests = metrics.histogram("autopost_http_requests_seconds", "How long our HTTP answers took.")
-
-
-class Problem(Exception):  # noqa: N818  named for what happened
-    """A refusal, as the caller will read it (RFC 9457)."""
-
-    def __init__(
-        self,
-        status: int,
-        title: str,
-        detail: str = "",
-        field: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(f"{status} {title}")
-        self.status, self.title, self.detail, self.field = status, title, detail, field
-        self.headers = dict(headers or {})
 
 
 @web.middleware
@@ -87,44 +74,34 @@ MIDDLEWARES = (observe, problems)
 """In this order: the span is open while a problem is written."""
 
 
-def respond(problem: Problem) -> web.Response:
-    body: dict[str, Any] = {"type": "about:blank", "title": problem.title, "status": problem.status}
-    if problem.detail:
-        body["detail"] = problem.detail
-    if problem.field is not None:
-        body["field"] = problem.field
-    context = trace.get_current_span().get_span_context()
-    if context.is_valid:
-        body["trace_id"] = trace.format_trace_id(context.trace_id)
-    response = web.Response(
-        status=problem.status,
-        body=msgspec.json.encode(body),
-        headers=problem.headers,
-        content_type="application/problem+json",
-    )
-    if problem.status in (408, 413, 415):
-        response.force_close()  # the body was not read to its end
-    return response
+async def read_limited(request: web.Request, limit: int, within: timedelta, idle: timedelta | None = None) -> bytes:
+    """The body, whatever Content-Length claims, all of it ``within`` and no pause longer than ``idle``.
 
-
-async def read_limited(request: web.Request, limit: int, within: timedelta) -> bytes:
-    """The body, whatever Content-Length claims. Raises ``Problem`` 408, 413 or 415; an encoded body could be a bomb."""
-    if request.headers.get("Content-Encoding"):
+    Raises ``Problem`` 400, 408, 413 or 415; an encoded body could be a bomb.
+    """
+    if "Content-Encoding" in request.headers:
         raise Problem(415, "Unsupported Media Type", "Content-Encoding is not accepted", field="Content-Encoding")
+    if request.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
+        raise Problem(415, "Unsupported Media Type", "only chunked is accepted", field="Transfer-Encoding")
     if (request.content_length or 0) > limit:
         raise _too_big(limit)
     body = bytearray()
     try:
         async with asyncio.timeout(within.total_seconds()):
-            while chunk := await request.content.readany():
+            while chunk := await _next_piece(request, idle or within):
                 body += chunk
                 if len(body) > limit:
                     raise _too_big(limit)
     except TimeoutError:
-        raise Problem(408, "Request Timeout", f"the body took longer than {within.total_seconds():g} s") from None
+        raise Problem(408, "Request Timeout", "the body came too slowly") from None
     except (web.RequestPayloadError, ConnectionError):
         raise Problem(400, "Bad Request", "the body ended early or is not framed as its headers say") from None
     return bytes(body)
+
+
+async def _next_piece(request: web.Request, idle: timedelta) -> bytes:
+    async with asyncio.timeout(idle.total_seconds()):
+        return await request.content.readany()
 
 
 class Site:
@@ -150,13 +127,21 @@ class Site:
         await self.stop()
 
 
-async def serve(app: web.Application, host: str, port: int, *, stop_limit: timedelta = STOP_LIMIT) -> Site:
-    runner = web.AppRunner(
+async def serve(
+    app: web.Application,
+    host: str,
+    port: int,
+    *,
+    stop_limit: timedelta = STOP_LIMIT,
+    head_timeout: timedelta = HEAD_TIMEOUT,
+) -> Site:
+    runner = Runner(
         app,
         access_log=None,
         shutdown_timeout=stop_limit.total_seconds(),
         lingering_time=1.0,
         keepalive_timeout=30.0,
+        head_timeout=head_timeout,
         auto_decompress=False,  # an encoded body is refused, so nobody may unpack it first
     )
     await runner.setup()

@@ -1,11 +1,11 @@
 """The dispatcher's calls into the database: one method per function, no other SQL."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import MAXYEAR, datetime, timedelta
 from typing import Any, Literal
 
 from autopost_adapters.base import Held
-from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RenderingId, RunId, WorkspaceId
+from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RunId, WorkspaceId
 from autopost_contracts.plan import Plan
 from autopost_runtime.postgres import Database
 from msgspec import Struct, convert
@@ -20,7 +20,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     delivery_id: DeliveryId
     message_id: MessageId
     channel_id: ChannelId
-    rendering_id: RenderingId
+    plan: Plan | None
+    """``None`` when the rendering is gone."""
     attempt: int
     claim_token: ClaimToken
     slot_in: timedelta
@@ -87,7 +88,8 @@ class Gateway:
         )
         if not rows:
             return Claimed((), await self.next_due_in(workspace))
-        claims = tuple(_claim(workspace, row) for row in rows)
+        plans = {row["rendering_id"]: convert(row["plan"], Plan) for row in rows if row["plan"] is not None}
+        claims = tuple(_claim(workspace, row, plans.get(row["rendering_id"])) for row in rows)
         return Claimed(claims, _until(rows[0]["next_due_at"], rows[0]["now"]))
 
     async def next_due_in(self, workspace: WorkspaceId) -> timedelta:
@@ -97,10 +99,6 @@ class Gateway:
     async def due_workspaces(self) -> list[tuple[WorkspaceId, timedelta]]:
         rows = await self._database.fetch("SELECT d.*, clock_timestamp() AS now FROM due_workspaces() AS d")
         return [(WorkspaceId(row["workspace_id"]), _until(row["next_due_at"], row["now"])) for row in rows]
-
-    async def read_renderings(self, workspace: WorkspaceId, ids: Iterable[RenderingId]) -> dict[RenderingId, Plan]:
-        rows = await self._database.fetch("SELECT * FROM read_renderings($1, $2)", workspace, list(ids))
-        return {RenderingId(row["rendering_id"]): convert(row["plan"], Plan) for row in rows}
 
     async def read_credential(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Credential | None:
         row = await self._database.fetchrow(
@@ -201,14 +199,14 @@ class Gateway:
         await self._database.ping()
 
 
-def _claim(workspace: WorkspaceId, row: Any) -> Claim:
+def _claim(workspace: WorkspaceId, row: Any, plan: Plan | None) -> Claim:
     progress = row["render_meta"].get("series_progress", {})
     return Claim(
         workspace_id=workspace,
         delivery_id=DeliveryId(row["delivery_id"]),
         message_id=MessageId(row["message_id"]),
         channel_id=ChannelId(row["channel_id"]),
-        rendering_id=RenderingId(row["rendering_id"]),
+        plan=plan,
         attempt=row["attempt"],
         claim_token=ClaimToken(row["claim_token"]),
         slot_in=row["slot_at"] - row["now"],

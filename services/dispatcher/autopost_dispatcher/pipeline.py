@@ -22,7 +22,6 @@ from autopost_dispatcher.flight import Desk
 from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.lease import Renewal
 from autopost_dispatcher.media import Shelf
-from autopost_dispatcher.plans import PlanCache
 from autopost_dispatcher.schedule import Schedule
 from autopost_dispatcher.send import Identities, Sender
 from autopost_dispatcher.slots import Slots
@@ -52,7 +51,7 @@ async def pipeline(
         call_time=(config.provider_timeout + config.margin).total_seconds(),
         upload_time=(config.time_to_upload + config.margin).total_seconds(),
     )
-    sender = Sender(adapters, PlanCache(gateway), identities, desk)
+    sender = Sender(adapters, identities, desk)
 
     def committed(workspace: WorkspaceId) -> None:
         schedule.wake(workspace)

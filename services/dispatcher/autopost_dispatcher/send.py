@@ -1,4 +1,4 @@
-"""Send one claimed delivery: find its adapter, its token and its plan, and let it fly."""
+"""Send one claimed delivery: find its adapter and its token, and let it fly."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -8,9 +8,8 @@ from urllib.parse import quote
 
 import msgspec
 from autopost_adapters.base import Adapter, Target
-from autopost_contracts.ids import RenderingId, WorkspaceId
+from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.outcomes import Failed, Outcome, Scope
-from autopost_contracts.plan import Plan
 from autopost_runtime import telemetry
 from autopost_runtime.config import Secret
 from autopost_runtime.redaction import MASK
@@ -25,10 +24,6 @@ LONG_AGO = timedelta(hours=1)
 """A retry this long after the post is a trace of its own, linked to the first."""
 
 
-class Plans(Protocol):
-    async def plan(self, workspace: WorkspaceId, rendering: RenderingId) -> Plan | None: ...
-
-
 class Identities(Protocol):
     async def identity(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None: ...
 
@@ -36,9 +31,8 @@ class Identities(Protocol):
 
 
 class Sender:
-    def __init__(self, adapters: Mapping[str, Adapter], plans: Plans, identities: Identities, desk: Desk) -> None:
+    def __init__(self, adapters: Mapping[str, Adapter], identities: Identities, desk: Desk) -> None:
         self._adapters = adapters
-        self._plans = plans
         self._identities = identities
         self._desk = desk
 
@@ -60,12 +54,11 @@ class Sender:
         identity = await self._identities.identity(claim.workspace_id, claim.platform, claim.auth_ref)
         if identity is None:
             return Failed.permanent(Scope.CHANNEL, "credential_missing", f"{claim.auth_ref} leads to no secret")
-        plan = await self._plans.plan(claim.workspace_id, claim.rendering_id)
-        if plan is None:
+        if claim.plan is None:
             return Failed.permanent(Scope.DELIVERY, "rendering_missing", "the stored plan is gone")
         thread = claim.settings.get("message_thread_id")
         target = Target(chat=claim.target_id, token=identity.token, thread=thread)
-        outcome = await Flight(self._desk, adapter, plan, target, job, identity.bot_id).run()
+        outcome = await Flight(self._desk, adapter, claim.plan, target, job, identity.bot_id).run()
         if not isinstance(outcome, Failed):
             return outcome
         if outcome.code == "unauthorized":

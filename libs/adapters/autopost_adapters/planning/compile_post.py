@@ -41,7 +41,7 @@ def compile_post(content: Content, flags: Flags, profile: Profile, limits: Limit
     if isinstance(settings, Problem):
         return _answer(profile, (settings,))
     material = _Material(
-        words=read_words(content, profile, limits, settings),
+        words=read_words(content, flags, profile, limits, settings),
         media=plan_media(content.media, limits, settings),
         buttons=tuple(row for row in content.buttons if row),
     )

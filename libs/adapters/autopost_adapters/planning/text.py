@@ -3,11 +3,10 @@
 The template is filled before anything is parsed, so it may bring markup of its own.
 """
 
-from autopost_contracts.payload import Content, ParseMode
+from autopost_contracts.payload import Content, Flags, ParseMode
 from autopost_contracts.plan import Problem, Profile
 from msgspec import Struct
 
-from autopost_adapters.markup import html, max_markdown
 from autopost_adapters.markup.html import read_html
 from autopost_adapters.markup.links import has_public_host, shown, wrong_address
 from autopost_adapters.markup.markdown import read_markdown
@@ -32,8 +31,8 @@ class _Read(Struct, frozen=True):
     problem: Problem | None
 
 
-def read_words(content: Content, profile: Profile, limits: Limits, settings: Settings) -> Words:
-    text, problem = render(profile, _with_links(content))
+def read_words(content: Content, flags: Flags, profile: Profile, limits: Limits, settings: Settings) -> Words:
+    text, problem = render(profile, content, flags)
     if problem:
         return Words(problems=(problem,))
     sources = {"text": text} | {f"media[{i}].caption": medium.caption for i, medium in enumerate(content.media)}
@@ -77,13 +76,3 @@ def _not_shown(marked: Marked, platform: str, limits: TextLimits) -> str | None:
         if limits.hosts_have_dots and not has_public_host(entity.value):
             return f"<a>: {shown(entity.value)} is no address to {platform}"
     return None
-
-
-def _with_links(content: Content) -> str:
-    """Links that the text does not already show follow it, one per line."""
-    missing = [link for link in content.links if link not in content.text]
-    if content.parse_mode == "HTML":
-        missing = [html.escape(link) for link in missing]
-    elif content.parse_mode == "Markdown":
-        missing = [max_markdown.escape(link) for link in missing]
-    return "\n\n".join(filter(None, (content.text, "\n".join(missing))))

@@ -1,0 +1,58 @@
+-- finish_staged_post(workspace_id, post_id, lease_token, post, audit_deduped) -> the verdict on a staged post
+--
+-- Its media is stored: puts it into the queue as a post like any other, and ends its run, in one transaction. Said
+-- twice, as when the answer was lost, it is done once.
+--
+-- post         as for enqueue_messages_and_deliveries; run and trace are those of the staged post
+-- Verdicts     enqueued            with the answer of enqueue_post
+--              missing_profiles    compile these and call again; nothing was written
+--              stale               the lease has passed on: nothing was changed but a stale_commit event
+-- Changes      fetching -> enqueued
+-- Appends      what enqueue appends, stale_commit
+-- Raises       AP008 as enqueue_post does; compile again
+-- Locks        staged_posts, messages, …: the order of all functions
+CREATE OR REPLACE FUNCTION finish_staged_post(
+    p_workspace_id uuid,
+    p_post_id uuid,
+    p_lease_token uuid,
+    p_post jsonb,
+    p_audit_deduped boolean DEFAULT false
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _staged staged_posts := hold_staged_post(p_workspace_id, p_post_id, p_lease_token);
+    _missing jsonb;
+    _answer jsonb;
+BEGIN
+    IF _staged.post_id IS NULL THEN
+        RETURN jsonb_build_object('verdict', 'stale');
+    END IF;
+    IF _staged.status <> 'fetching' THEN
+        RETURN jsonb_build_object('verdict', _staged.status, 'message_id', _staged.message_id);
+    END IF;
+
+    _missing := missing_profiles(p_workspace_id, p_post);
+    IF _missing <> '[]' THEN
+        RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', _missing);
+    END IF;
+    _answer := enqueue_post(
+        p_workspace_id,
+        p_post || jsonb_build_object('run_id', _staged.run_id, 'trace_id', _staged.trace_id,
+                                     'traceparent', _staged.traceparent, 'source', _staged.source),
+        NULL,
+        p_audit_deduped
+    );
+    UPDATE staged_posts s
+    SET status = 'enqueued',
+        message_id = (_answer ->> 'message_id')::uuid,
+        lease_until = NULL,
+        last_error = NULL,
+        finished_at = clock_timestamp()
+    WHERE s.workspace_id = p_workspace_id
+      AND s.post_id = p_post_id;
+    PERFORM finish_staged_run(p_workspace_id, _staged.run_id, _answer - '{message_id,new}'::text[], NULL);
+    RETURN _answer || jsonb_build_object('verdict', 'enqueued');
+END $$;

@@ -1,0 +1,149 @@
+-- ingest_pull_chunk(workspace_id, source_id, endpoint_id, token, posts, refused, cursor, last, lease) -> what became of it
+--
+-- A chunk of what a source brought, in one transaction: receipts, messages, deliveries and the cursor, or none of them. A
+-- post whose source_ref has a receipt is passed over, so reading again what was read before does no harm, and whatever
+-- fails leaves the cursor where it was.
+--
+-- posts        as for enqueue_messages_and_deliveries, each with its source_ref, in the order in which channels show them
+-- refused      [{"source_ref", "code", "message", …}]: items that make no sense; told once, and never looked at again
+-- cursor       laid over the one there is; a null takes a name away. etag and last_modified say that a response was
+--              read to its end, so they are kept only with its last chunk, whatever is given before
+-- Verdicts     taken              with the counters that the run was given
+--              missing_profiles   compile these and call again; nothing was written
+--              stopped            source, endpoint or workspace no longer take anything in; nothing was written
+--              stale              the lease is another's; nothing was written
+-- Raises       AP008 when a channel's profile changed meanwhile; compile again
+-- Appends      what enqueue appends, ingress_dedup_dropped for twins within the response, ingress_payload_rejected
+-- Locks        pull_sources, messages, …: the order of all functions, then pull_receipts, pull_cursors and ingest_runs
+CREATE OR REPLACE FUNCTION ingest_pull_chunk(
+    p_workspace_id uuid,
+    p_source_id text,
+    p_endpoint_id uuid,
+    p_token uuid,
+    p_posts jsonb,
+    p_refused jsonb,
+    p_cursor jsonb,
+    p_last boolean,
+    p_lease interval,
+    p_audit_deduped boolean DEFAULT false
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _run_id uuid;
+    _cursor jsonb := CASE WHEN p_last THEN p_cursor ELSE p_cursor - '{etag,last_modified}'::text[] END;
+    _posts jsonb;
+    _refused jsonb;
+    _twins text[];
+    _missing jsonb;
+    _answers jsonb;
+    _counters jsonb;
+BEGIN
+    SELECT s.run_id
+    INTO _run_id
+    FROM pull_sources s
+    WHERE s.workspace_id = p_workspace_id
+      AND s.source_id = p_source_id
+      AND s.lease_token = p_token
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN jsonb_build_object('verdict', 'stale');
+    END IF;
+    IF NOT EXISTS (
+        SELECT 1
+        FROM pull_sources s
+        JOIN workspaces w USING (workspace_id)
+        JOIN workspace_endpoints e USING (workspace_id, source_id)
+        WHERE s.workspace_id = p_workspace_id
+          AND s.source_id = p_source_id
+          AND e.endpoint_id = p_endpoint_id
+          AND s.enabled AND e.enabled AND w.status = 'active'
+    ) THEN
+        RETURN jsonb_build_object('verdict', 'stopped');
+    END IF;
+
+    -- Nobody else writes receipts of this source while its row is held.
+    WITH given AS MATERIALIZED (
+        SELECT g.post, g.place, g.post ->> 'source_ref' AS source_ref,
+               row_number() OVER (PARTITION BY g.post ->> 'source_ref' ORDER BY g.place) = 1
+                   AND NOT EXISTS (
+                       SELECT 1
+                       FROM pull_receipts r
+                       WHERE r.workspace_id = p_workspace_id
+                         AND r.source_id = p_source_id
+                         AND r.source_ref = g.post ->> 'source_ref'
+                   ) AS is_new
+        FROM jsonb_array_elements(p_posts) WITH ORDINALITY AS g (post, place)
+    )
+    SELECT coalesce(jsonb_agg(g.post || jsonb_build_object('run_id', _run_id) ORDER BY g.place)
+                        FILTER (WHERE g.is_new), '[]'),
+           coalesce(array_agg(g.source_ref ORDER BY g.place) FILTER (WHERE NOT g.is_new), '{}')
+    INTO _posts, _twins
+    FROM given g;
+
+    SELECT coalesce(jsonb_agg(DISTINCT m.profile), '[]')
+    INTO _missing
+    FROM jsonb_array_elements(_posts) AS p (post)
+    CROSS JOIN LATERAL jsonb_array_elements(missing_profiles(p_workspace_id, p.post)) AS m (profile);
+    IF _missing <> '[]' THEN
+        RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', _missing);
+    END IF;
+
+    _answers := enqueue_messages_and_deliveries_batch(
+        p_workspace_id, p_endpoint_id, 'pull', _posts, NULL, p_audit_deduped);
+    IF jsonb_path_exists(_answers, '$[*].missing_profiles') THEN
+        RAISE EXCEPTION 'profiles changed' USING ERRCODE = 'AP008';
+    END IF;
+
+    INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id, received_at)
+    SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', (a.answer ->> 'message_id')::uuid, clock_timestamp()
+    FROM jsonb_array_elements(_posts) WITH ORDINALITY AS p (post, place)
+    JOIN jsonb_array_elements(_answers) WITH ORDINALITY AS a (answer, place) USING (place);
+    WITH told AS (
+        INSERT INTO pull_receipts (workspace_id, source_id, source_ref, received_at)
+        SELECT DISTINCT p_workspace_id, p_source_id, f.item ->> 'source_ref', clock_timestamp()
+        FROM jsonb_array_elements(p_refused) AS f (item)
+        ON CONFLICT DO NOTHING
+        RETURNING source_ref
+    )
+    SELECT coalesce(jsonb_agg(f.item), '[]')
+    INTO _refused
+    FROM jsonb_array_elements(p_refused) AS f (item)
+    JOIN told t ON t.source_ref = f.item ->> 'source_ref';
+    INSERT INTO pull_cursors AS c (workspace_id, source_id, cursor_json, updated_at)
+    VALUES (p_workspace_id, p_source_id, jsonb_strip_nulls(_cursor), clock_timestamp())
+    ON CONFLICT (workspace_id, source_id) DO UPDATE
+    SET cursor_json = jsonb_strip_nulls(c.cursor_json || _cursor),
+        updated_at = excluded.updated_at;
+
+    INSERT INTO events (workspace_id, action, result, error, meta)
+    SELECT p_workspace_id, t.action, 'error', t.error, jsonb_build_object(
+               'endpoint_id', p_endpoint_id, 'source_id', p_source_id, 'run_id', _run_id, 'count', t.count,
+               'trace_id', (p_posts #> '{0,trace_id}'))
+    FROM (
+        SELECT 'ingress_dedup_dropped'::event_action AS action, cardinality(_twins) AS count,
+               jsonb_build_object('code', 'dedup_dropped', 'source_refs', to_jsonb(_twins[1:20])) AS error
+        WHERE _twins <> '{}'
+        UNION ALL
+        SELECT 'ingress_payload_rejected', 1, f.item
+        FROM jsonb_array_elements(_refused) AS f (item)
+    ) AS t;
+
+    SELECT jsonb_build_object(
+               'accepted', jsonb_array_length(_posts),
+               'dedup_dropped', cardinality(_twins),
+               'payload_rejected', jsonb_array_length(_refused),
+               'enqueued', coalesce(sum((a.answer ->> 'enqueued')::int), 0),
+               'deduped', coalesce(sum((a.answer ->> 'deduped')::int), 0),
+               'validation_failed', coalesce(sum((a.answer ->> 'validation_failed')::int), 0))
+    INTO _counters
+    FROM jsonb_array_elements(_answers) AS a (answer);
+    UPDATE pull_sources s
+    SET lease_until = greatest(s.lease_until, clock_timestamp() + p_lease)
+    WHERE s.workspace_id = p_workspace_id
+      AND s.source_id = p_source_id;
+    PERFORM count_pull(p_workspace_id, _run_id, p_source_id, _counters);
+    RETURN _counters || jsonb_build_object('verdict', 'taken');
+END $$;

@@ -1,0 +1,175 @@
+"""Liquid, bounded: whatever a template says, it ends soon, in little memory, and always the same way.
+
+The limits of the library stop big outputs and long loops. They do not stop one filter that makes gigabytes out of two
+short strings, nor many short loops one after the other. So work is counted here, in characters: a count and no clock,
+since a template must not fail on a busy machine and pass on an idle one. What reads the clock is not there at all.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
+from typing import Any, cast
+
+from liquid import BoundTemplate, Environment, RenderContext
+from liquid.exceptions import LiquidError
+from markupsafe import Markup
+
+LONGEST_TEMPLATE = 16 * 1024
+LONGEST_TEXT = 64 * 1024
+LONGEST_LIST = 1000
+BIGGEST_NUMBER = 10**30
+WORK = 4_000_000
+STEP = 50
+"""What a step costs that handles nothing."""
+
+FILTERS = frozenset(
+    {
+        *("append", "capitalize", "downcase", "escape", "escape_once", "lstrip", "newline_to_br", "prepend", "remove"),
+        *("remove_first", "remove_last", "replace", "replace_first", "replace_last", "rstrip", "slice", "split"),
+        *("squish", "strip", "strip_newlines", "truncate", "truncatewords", "upcase", "url_encode"),
+        *("compact", "concat", "find", "first", "has", "join", "last", "map", "reject", "reverse", "size", "sort"),
+        *("sort_natural", "sum", "uniq", "where"),
+        *("abs", "at_least", "at_most", "ceil", "divided_by", "floor", "minus", "modulo", "plus", "round", "times"),
+        "default",
+    }
+)
+"""Without ``date``, which knows the time, ``strip_html``, which is quadratic, and what has no use in a post."""
+
+
+_GAP = re.compile(r"\s{100}")
+_OPENING = re.compile(r"\{[{%]")
+
+
+class TooMuch(LiquidError):  # noqa: N818  named for what happened
+    def __init__(self, what: str) -> None:
+        super().__init__(what, token=None)
+
+
+class _Context(RenderContext):
+    __slots__ = ("work",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.work = 0
+
+    def spend(self, work: int) -> None:
+        self.work += work
+        if self.work > WORK:
+            raise TooMuch("the template does too much")
+
+    def get(self, *args: Any, **kwargs: Any) -> object:
+        found = super().get(*args, **kwargs)
+        self.spend(STEP + _size(found))
+        return found
+
+    def assign(self, key: str, val: Any) -> None:
+        self.spend(STEP * len(self.locals))  # the library adds them all up
+        super().assign(key, val)
+
+    def raise_for_loop_limit(self, length: int = 1) -> None:
+        """Each time round may do all that the template says."""
+        self.spend(length * (STEP + len(cast("Template", self.template).source)))
+        super().raise_for_loop_limit(length)
+
+
+class Template(BoundTemplate):
+    context_class = _Context
+    source = ""
+    names: frozenset[str] = frozenset()
+    """The values that it asks for."""
+
+
+class _Bounded(Environment):
+    template_class = Template
+    output_stream_limit = LONGEST_TEXT
+    loop_iteration_limit = LONGEST_LIST
+    local_namespace_limit = LONGEST_TEXT
+    context_depth_limit = 10
+
+    def setup_tags_and_filters(self, *, extra: bool = False) -> None:
+        super().setup_tags_and_filters(extra=extra)
+        for name in ("include", "render"):
+            del self.tags[name]
+        self.filters = {name: _bounded(name, self.filters[name]) for name in FILTERS}
+
+
+@lru_cache(maxsize=256)
+def parse(body: str, *, is_html: bool) -> Template:
+    """In HTML what is put into the template is escaped on its way out; ``Markup`` is not."""
+    if len(body) > LONGEST_TEMPLATE:
+        raise TooMuch(f"a template may have at most {LONGEST_TEMPLATE} characters")
+    _check_marks(body)
+    template = cast("Template", _Bounded(autoescape=is_html).from_string(body))
+    template.source = body
+    template.names = frozenset(template.global_variables())
+    return template
+
+
+def _check_marks(body: str) -> None:
+    """For what takes the library's own look at it quadratic time and more."""
+    if _GAP.search(body):
+        raise TooMuch("a template may not have a hundred spaces in a row")
+    end = 0
+    while opening := _OPENING.search(body, end):
+        end = body.find("}}" if opening[0] == "{{" else "%}", opening.end()) + 2
+        if end < 2:
+            raise TooMuch(f"{opening[0]} at {opening.start()} is not closed")
+
+
+def _bounded(name: str, call: Callable[..., object]) -> Callable[..., object]:
+    needs_context = getattr(call, "with_context", False)
+    foresee = _FORESEEN.get(name)
+
+    @wraps(call)
+    def bounded(value: object, *args: object, context: _Context, **kwargs: object) -> object:
+        context.spend(STEP + _size(value) + sum(map(_size, args)))
+        if foresee:
+            _check(foresee(value, *args))
+        if needs_context:
+            kwargs["context"] = context
+        made = call(value, *args, **kwargs)
+        _check(_size(made))
+        return made
+
+    bounded.with_context = True  # type: ignore[attr-defined]
+    return bounded
+
+
+def _check(size: int) -> None:
+    if size > LONGEST_TEXT:
+        raise TooMuch("a value became too long")
+
+
+def _replaced(value: object, old: object = "", new: object = "", *_: object) -> int:
+    text, sought = str(value), str(old)
+    return len(text) + text.count(sought) * len(str(new))
+
+
+def _joined(value: object, between: object = " ", *_: object) -> int:
+    _size(value)
+    items = value if isinstance(value, list | tuple | range) else ()
+    return len(items) * len(str(between)) + sum(_size(item) for item in items)
+
+
+_FORESEEN: Mapping[str, Callable[..., int]] = {"replace": _replaced, "join": _joined}
+"""What these make can be far longer than all they are given."""
+
+
+def _size(value: object) -> int:
+    """In characters, about."""
+    match value:
+        case str():
+            return len(value)
+        case list() | tuple() | range():
+            if len(value) > LONGEST_LIST:
+                raise TooMuch("a list became too long")
+            return len(value) if isinstance(value, range) else sum(map(_size, value)) + len(value)
+        case dict():
+            return sum(map(_size, value.values())) + len(value)
+        case int() | float() if abs(value) > BIGGEST_NUMBER:
+            raise TooMuch("a number became too big")
+        case _:
+            return 1
+
+
+__all__ = ["LONGEST_TEXT", "LiquidError", "Markup", "TooMuch", "parse"]

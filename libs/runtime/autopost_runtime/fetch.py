@@ -1,0 +1,230 @@
+"""The one way to fetch from a URL that somebody else chose: it cannot be led inside, and it ends.
+
+A name is looked up once, every answer is checked, and the connection goes to one of the checked addresses: nothing
+asks the name server a second time. Each redirect is a new URL and goes the same way. The certificate is still
+checked against the name. No proxy, cookie or credential of ours takes part.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from autopost_runtime.addresses import Guard
+
+Resolve = Callable[[str], Awaitable[Sequence[str]]]
+
+REDIRECTS = 5
+CONNECT_LIMIT = timedelta(seconds=10)
+CHUNK = 64 * 1024
+_REDIRECTING = frozenset({301, 302, 303, 307, 308})
+_OWN_SITE_ONLY = frozenset({"authorization", "cookie", "proxy-authorization"})
+
+
+class Unfetched(Exception):  # noqa: N818  named for what happened
+    """``code`` says why in one word; ``final`` when asking again would end the same way."""
+
+    def __init__(self, code: str, *, final: bool = False) -> None:
+        super().__init__(code)
+        self.code = code
+        self.final = final
+
+
+class Fetched:
+    """An answer whose body is still to be read; usable while its ``async with`` lasts."""
+
+    def __init__(self, response: aiohttp.ClientResponse, limit: int) -> None:
+        self._response = response
+        self._limit = limit
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self.url = response.url
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Raises ``Unfetched`` ``too_large`` with the first byte too many, whatever was declared."""
+        if (self._response.content_length or 0) > self._limit:
+            raise Unfetched("too_large", final=True)
+        size = 0
+        async for chunk in self._response.content.iter_chunked(CHUNK):
+            size += len(chunk)
+            if size > self._limit:
+                raise Unfetched("too_large", final=True)
+            yield chunk
+
+
+class Fetcher:
+    def __init__(self, guard: Guard, *, resolve: Resolve | None = None, ca_bundle: Path | None = None) -> None:
+        self._guard = guard
+        self._resolve = resolve or look_up
+        self._tls = ssl.create_default_context()
+        if ca_bundle is not None:
+            self._tls.load_verify_locations(ca_bundle)
+
+    @asynccontextmanager
+    async def fetch(
+        self, url: str, *, limit: int, within: timedelta, idle: timedelta, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Fetched]:
+        """The first answer that is no redirect, whatever its status. ``within`` ends all of it, ``idle`` a silence.
+
+        Raises ``Unfetched``, also while the body is read.
+        """
+        limits = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_LIMIT.total_seconds(), sock_read=idle.total_seconds()
+        )
+        try:
+            async with asyncio.timeout(within.total_seconds()), self._final(_parsed(url), headers or {}, limits) as got:
+                _refuse_encoded(got)
+                yield Fetched(got, limit)
+        except aiohttp.ClientError as exc:
+            raise _translated(exc) from None
+        except TimeoutError:
+            raise Unfetched("timeout") from None
+        except OSError as exc:
+            raise Unfetched(type(exc).__name__) from None
+
+    @asynccontextmanager
+    async def _final(
+        self, url: URL, headers: Mapping[str, str], limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        for _ in range(REDIRECTS + 1):
+            async with self._hop(url, headers, limits) as response:
+                if response.status not in _REDIRECTING:
+                    yield response
+                    return
+                target = _target(url, response.headers.get("Location"))
+            if target.origin() != url.origin():
+                headers = {name: value for name, value in headers.items() if name.lower() not in _OWN_SITE_ONLY}
+            url = target
+        raise Unfetched("too_many_redirects", final=True)
+
+    @asynccontextmanager
+    async def _hop(
+        self, url: URL, headers: Mapping[str, str], limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """With a connection of its own: one that was kept would have been checked for another request."""
+        connector = aiohttp.TCPConnector(
+            resolver=_Checked(await self._addresses(url)),
+            use_dns_cache=False,
+            force_close=True,
+            ssl=self._tls,
+            socket_factory=self._socket,
+        )
+        async with (
+            aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,  # what is packed is refused, so nobody may unpack it first
+                trust_env=False,
+                timeout=limits,
+                headers={"User-Agent": "autopost", "Accept-Encoding": "identity"},
+            ) as session,
+            session.get(url, headers=headers, allow_redirects=False) as response,
+        ):
+            yield response
+
+    async def _addresses(self, url: URL) -> Sequence[str]:
+        """All that the name has, and every one of them may be connected to."""
+        try:
+            found = await self._resolve(url.raw_host or "")
+        except (OSError, UnicodeError):
+            raise Unfetched("dns") from None
+        if not found:
+            raise Unfetched("dns")
+        if not all(self._guard.admits(address, url.port or 0) for address in found):
+            raise Unfetched("forbidden_address", final=True)
+        return found
+
+    def _socket(self, info: tuple[Any, ...]) -> socket.socket:
+        """The second wall: here the address that is really connected to is known."""
+        family, kind, protocol, _, place = info
+        if not self._guard.admits(place[0], place[1]) or (len(place) > 3 and place[3]):
+            raise Unfetched("forbidden_address", final=True)
+        return socket.socket(family, kind, protocol)
+
+
+class _Checked(AbstractResolver):
+    """Answers with what was looked up and checked before, so that there is no second answer."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = addresses
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in self._addresses
+        ]
+
+    async def close(self) -> None:
+        return
+
+
+async def look_up(host: str) -> Sequence[str]:
+    """By the system, which also reads every spelling of a number. A local zone stays visible."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [f"{place[0]}%{place[3]}" if len(place) > 3 and place[3] else str(place[0]) for *_, place in found]
+
+
+def _target(url: URL, location: str | None) -> URL:
+    if not location:
+        raise Unfetched("bad_redirect", final=True)
+    try:
+        joined = str(url.join(URL(location)))
+    except ValueError:
+        raise Unfetched("bad_redirect", final=True) from None
+    return _parsed(joined)
+
+
+def _parsed(text: str) -> URL:
+    """Read once, by the parser that the connection uses as well: there is no second reading to disagree with."""
+    try:
+        url = URL(text)
+        sound = url.scheme in ("http", "https") and url.host and url.port
+    except ValueError:
+        sound = False
+    if not sound or any(char <= " " or char in "\\\x7f" for char in text):
+        raise Unfetched("invalid_url", final=True)
+    if url.user is not None or url.password is not None:
+        raise Unfetched("credentials_in_url", final=True)
+    return url
+
+
+def _refuse_encoded(response: aiohttp.ClientResponse) -> None:
+    coding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    transfer = response.headers.get("Transfer-Encoding", "chunked").strip().lower()
+    if coding not in ("", "identity") or transfer not in ("", "identity", "chunked"):
+        raise Unfetched("encoded_body", final=True)
+
+
+def _translated(exc: aiohttp.ClientError) -> Unfetched:
+    match exc:
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
+            return Unfetched("invalid_url", final=True)
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return Unfetched("tls")
+        case aiohttp.ServerTimeoutError():
+            return Unfetched("timeout")
+        case aiohttp.ClientConnectorError():
+            return Unfetched("connect")
+        case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError():
+            return Unfetched("cut_off")
+        case aiohttp.ClientResponseError():
+            return Unfetched("bad_framing")
+        case _:
+            return Unfetched("connect")
