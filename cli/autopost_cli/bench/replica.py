@@ -35,7 +35,7 @@ from autopost_cli.bench.arena import BenchError, settled
 from autopost_cli.bench.tenants import TOKEN
 
 NOOP = "noop"
-WARM_UP = 300
+WARM_UP = 1500
 
 Told = Callable[[int], None]
 
