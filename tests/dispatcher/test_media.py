@@ -144,3 +144,11 @@ async def test_the_message_of_the_media_stands_for_the_whole() -> None:
     outcome = await sender(platform, world).deliver(world.job())
 
     assert outcome == Sent(provider_message_id="2", parts=(("1",), ("2",)))
+
+
+async def test_an_id_that_cannot_be_stored_does_not_cost_the_message() -> None:
+    platform, world = Platform(), World()
+    world.shows(pictures(world.store(b"cat")))
+    world.away = 1_000
+
+    assert isinstance(await sender(platform, world).deliver(world.job()), Sent)

@@ -246,3 +246,24 @@ async def test_a_token_that_a_platform_repeats_goes_no_further() -> None:
 
     assert isinstance(outcome, Failed)
     assert (outcome.message, outcome.raw) == ("no for *** and ***", {"snippet": "no for *** and ***"})
+
+
+async def test_an_acknowledged_part_is_recorded_as_soon_as_the_database_is_back() -> None:
+    platform, world = Platform(), World("one", "two")
+    world.away = 2
+
+    outcome = await sender(platform, world).deliver(world.job())
+
+    assert isinstance(outcome, Sent)
+    assert platform.texts == ["one", "two"]
+    assert world.recorded == [(0, ("1",)), (1, ("2",))]
+
+
+async def test_what_could_not_be_recorded_in_time_is_left_to_whoever_has_the_claim_then() -> None:
+    platform, world = Platform(), World("one", "two")
+    world.away = 1_000
+    ours = world.job()
+    platform.after = lambda: setattr(ours.lease, "until", time.monotonic() + 0.05)
+
+    assert await sender(platform, world).deliver(ours) is None
+    assert platform.texts == ["one"]

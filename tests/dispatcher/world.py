@@ -1,7 +1,7 @@
 """A platform and a database as a flight sees them, small enough to be looked into."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -42,6 +42,8 @@ class Platform:
         self.found: Accepted | Failed | None = None
         self.asked: list[tuple[str, set[str]]] = []
         self.identified = 0
+        self.after: Callable[[], None] = lambda: None
+        """What happens while a call is answered."""
 
     async def identify(self, token: Secret) -> str:
         self.identified += 1
@@ -50,6 +52,7 @@ class Platform:
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
         given = [one if isinstance(one, str) else await _read(one) for one in media]
         self.sent.append((part.text, target, given))
+        self.after()
         if self.failures:
             return self.failures.pop(0)
         held = tuple(None if isinstance(one, str) else Held(provider_id=f"file-{one.decode()}") for one in given)
@@ -81,6 +84,8 @@ class World:
         self.forgotten_tokens = 0
         self.recorded: list[tuple[int, tuple[str, ...]]] = []
         self.ours = True
+        self.away = 0
+        """How many writes the database misses."""
         self.slot_in: timedelta | None = timedelta()
         self.slots_taken: list[bool] = []
         """For each slot asked for: whether it was for a call beside the chat."""
@@ -105,6 +110,9 @@ class World:
         self.forgotten_tokens += 1
 
     async def record_progress(self, claim: Claim, part: int, provider_ids: tuple[str, ...]) -> bool:
+        if self.away > 0:
+            self.away -= 1
+            raise ConnectionResetError
         self.recorded.append((part, provider_ids))
         return self.ours
 
@@ -119,6 +127,8 @@ class World:
         return [self._upload(ref, busy=self.busy >= 0) for ref in kinds]
 
     async def keep_uploads(self, claim: Claim, bot_id: str, held: Mapping[str, tuple[str, Held]]) -> None:
+        if self.away > 0:
+            raise ConnectionResetError
         self.ids |= {ref: one.provider_id for ref, (_, one) in held.items()}
 
     async def forget_uploads(self, claim: Claim, bot_id: str, ids: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
+from weakref import WeakValueDictionary
 
 from autopost_adapters.base import Adapter
 from autopost_contracts.outcomes import Failed
@@ -12,14 +13,15 @@ from autopost_runtime.config import Secret
 class Bots:
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes], str] = {}
-        self._asking = asyncio.Lock()
+        self._asking: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = WeakValueDictionary()
 
     async def identity(self, adapter: Adapter, token: Secret, before: Callable[[], Awaitable[None]]) -> str | Failed:
         """Asked of the platform once per token; ``before`` waits until that call may be made."""
         key = (adapter.platform, sha256(token.reveal().encode()).digest())
         if found := self._known.get(key):
             return found
-        async with self._asking:
+        lock = self._asking.setdefault(key, asyncio.Lock())
+        async with lock:
             if found := self._known.get(key):
                 return found
             await before()

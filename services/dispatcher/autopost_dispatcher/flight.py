@@ -10,6 +10,9 @@ from autopost_adapters.base import Accepted, Adapter, Held, Material, MediaMissi
 from autopost_contracts.outcomes import Category, Failed, Outcome, Scope, Sent
 from autopost_contracts.plan import MediaPart, Part, Plan, PlannedMedia
 from autopost_runtime import metrics
+from autopost_runtime.backoff import Backoff
+from autopost_runtime.logs import get_logger
+from autopost_runtime.postgres import is_retryable
 
 from autopost_dispatcher.bots import Bots
 from autopost_dispatcher.claim import Job
@@ -63,9 +66,24 @@ class Flight:
             found = await self._look_for(parts[index]) if claim.verify and index == claim.progress else None
             accepted = found or await self._bring(parts[index])
             ids.append(accepted.provider_ids)
-            if len(parts) > 1 and not await self._desk.progress.record_progress(claim, index, accepted.provider_ids):
-                raise Over(None)
+            if len(parts) > 1:
+                await self._record(index, accepted)
         return Sent(provider_message_id=ids[self._plan.main_part][0], parts=tuple(ids))
+
+    async def _record(self, index: int, accepted: Accepted) -> None:
+        """The platform has it: what is not recorded would be sent again. So this insists while the claim is ours."""
+        claim, backoff = self._job.claim, Backoff()
+        while self._job.lease.left() > 0:
+            try:
+                if await self._desk.progress.record_progress(claim, index, accepted.provider_ids):
+                    return
+                break
+            except Exception as exc:
+                if not is_retryable(exc):
+                    raise
+                get_logger().warning("progress.unknown", error=type(exc).__name__, delivery_id=str(claim.delivery_id))
+            await backoff.wait()
+        raise Over(None)
 
     async def _look_for(self, part: Part) -> Accepted | None:
         """The attempt before may have arrived. While the platform does not say that it has not, nothing is sent."""

@@ -15,7 +15,9 @@ from weakref import WeakValueDictionary
 
 from autopost_adapters.base import Held, Material, MediaMissing, MediaUnreadable
 from autopost_contracts.plan import PlannedMedia
+from autopost_runtime.logs import get_logger
 from autopost_runtime.objects import ObjectMissing
+from autopost_runtime.postgres import is_retryable
 
 from autopost_dispatcher.gateway import Claim, Upload
 
@@ -122,11 +124,18 @@ class Shelf:
         return known
 
     async def keep(self, claim: Claim, bot_id: str, held: Mapping[str, tuple[str, Held]]) -> None:
-        """By ``blob_ref``: as what kind it was brought, and what the platform calls it now."""
-        if held:
+        """By ``blob_ref``: as what kind it was brought, and what the platform calls it now.
+
+        A database that is away costs an upload later, never the message that the platform has accepted.
+        """
+        kinds = {ref: kind for ref, (kind, _) in held.items()}
+        self._learn(claim, bot_id, kinds, {ref: one.provider_id for ref, (_, one) in held.items()})
+        try:
             await self._uploads.keep_uploads(claim, bot_id, held)
-            kinds = {ref: kind for ref, (kind, _) in held.items()}
-            self._learn(claim, bot_id, kinds, {ref: one.provider_id for ref, (_, one) in held.items()})
+        except Exception as exc:
+            if not is_retryable(exc):
+                raise
+            get_logger().warning("uploads.not_kept", error=type(exc).__name__, delivery_id=str(claim.delivery_id))
 
     async def forget(self, claim: Claim, bot_id: str, ids: Mapping[str, str]) -> None:
         """The platform refused these ids; by ``blob_ref``."""
