@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := libs/contracts libs/runtime libs/adapters services/ingest services/dispatcher services/monitor services/bot simulator cli
 PYPROJECTS := $(addsuffix /pyproject.toml,$(PACKAGES))
-SOURCES := libs services cli simulator tests requirements docs
+SOURCES := libs services cli simulator tests requirements docs examples
 
 # Four services start at once: without its bytecode each of them would compile the same libraries again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -4,7 +4,8 @@
 -- post whose source_ref has a receipt is passed over, so reading again what was read before does no harm, and whatever
 -- fails leaves the cursor where it was.
 --
--- posts        as for enqueue_messages_and_deliveries, each with its source_ref, in the order in which channels show them
+-- posts        as for enqueue_messages_and_deliveries, each with its source_ref, in the order in which channels show
+--              them; or as for stage_post, with a request, where media is still to be fetched
 -- refused      [{"source_ref", "code", "message", …}]: items that make no sense; told once, and never looked at again
 -- cursor       laid over the one there is; a null takes a name away. etag and last_modified say that a response was
 --              read to its end, so they are kept only with its last chunk, whatever is given before
@@ -35,6 +36,7 @@ DECLARE
     _run_id uuid;
     _cursor jsonb := CASE WHEN p_last THEN p_cursor ELSE p_cursor - '{etag,last_modified}'::text[] END;
     _posts jsonb;
+    _staged jsonb;
     _refused jsonb;
     _twins text[];
     _missing jsonb;
@@ -78,9 +80,11 @@ BEGIN
         FROM jsonb_array_elements(p_posts) WITH ORDINALITY AS g (post, place)
     )
     SELECT coalesce(jsonb_agg(g.post || jsonb_build_object('run_id', _run_id) ORDER BY g.place)
-                        FILTER (WHERE g.is_new), '[]'),
+                        FILTER (WHERE g.is_new AND NOT g.post ? 'request'), '[]'),
+           coalesce(jsonb_agg(g.post || jsonb_build_object('run_id', _run_id) ORDER BY g.place)
+                        FILTER (WHERE g.is_new AND g.post ? 'request'), '[]'),
            coalesce(array_agg(g.source_ref ORDER BY g.place) FILTER (WHERE NOT g.is_new), '{}')
-    INTO _posts, _twins
+    INTO _posts, _staged, _twins
     FROM given g;
 
     SELECT coalesce(jsonb_agg(DISTINCT m.profile), '[]')
@@ -100,7 +104,12 @@ BEGIN
     INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id, received_at)
     SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', (a.answer ->> 'message_id')::uuid, clock_timestamp()
     FROM jsonb_array_elements(_posts) WITH ORDINALITY AS p (post, place)
-    JOIN jsonb_array_elements(_answers) WITH ORDINALITY AS a (answer, place) USING (place);
+    JOIN jsonb_array_elements(_answers) WITH ORDINALITY AS a (answer, place) USING (place)
+    UNION ALL
+    SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', NULL, clock_timestamp()
+    FROM jsonb_array_elements(_staged) AS p (post);
+    PERFORM stage_post(p_workspace_id, p_endpoint_id, NULL, p.post)
+    FROM jsonb_array_elements(_staged) AS p (post);
     WITH told AS (
         INSERT INTO pull_receipts (workspace_id, source_id, source_ref, received_at)
         SELECT DISTINCT p_workspace_id, p_source_id, f.item ->> 'source_ref', clock_timestamp()
@@ -132,7 +141,8 @@ BEGIN
     ) AS t;
 
     SELECT jsonb_build_object(
-               'accepted', jsonb_array_length(_posts),
+               'accepted', jsonb_array_length(_posts) + jsonb_array_length(_staged),
+               'staged', jsonb_array_length(_staged),
                'dedup_dropped', cardinality(_twins),
                'payload_rejected', jsonb_array_length(_refused),
                'enqueued', coalesce(sum((a.answer ->> 'enqueued')::int), 0),

@@ -17,6 +17,6 @@ AS $$
             greatest(p_every, interval '10 seconds') * power(2, least(greatest(p_failures, 1), 20) - 1),
             greatest(p_every, interval '6 hours')
         ) * (0.8 + 0.4 * p_jitter),
-        least(p_wait, interval '1 day') * (1 + 0.2 * p_jitter)
+        CASE WHEN p_wait IS NOT NULL THEN least(p_wait, interval '1 day') * (1 + 0.2 * p_jitter) END
     )
 $$;

@@ -45,7 +45,7 @@ BEGIN
       AND m.url_hash = p_url_hash
     FOR UPDATE;
     SELECT o.blob_ref, o.content_type, o.size_bytes,
-           EXISTS (
+           m.finished_at IS NULL AND EXISTS (
                SELECT 1
                FROM staged_posts s
                WHERE s.workspace_id = p_workspace_id

@@ -7,6 +7,8 @@ import httpx
 import pytest
 from autopost_contracts.subjects import Topology
 from autopost_ingest.admit import Admission
+from autopost_ingest.dry_run import DryRunner
+from autopost_ingest.dry_run_media import DryMedia
 from autopost_ingest.enqueue import Enqueuer
 from autopost_ingest.gateway import Gateway
 from autopost_ingest.materialize import Materializer
@@ -25,6 +27,9 @@ async def door(seeded_database: Database) -> AsyncIterator[Door]:
     async with open_database(config, "ingest") as database, httpx.AsyncClient() as http:
         gateway, ear = Gateway(database), Ear()
         enqueuer = Enqueuer(gateway, ear, Topology(), audit_deduped=False)  # type: ignore[arg-type]
-        app = application(Admission(gateway, timedelta(seconds=1)), Materializer(gateway), enqueuer)
+        materializer = Materializer(gateway)
+        admission = Admission(gateway, timedelta(seconds=1))
+        dry_runner = DryRunner(admission, gateway, DryMedia(materializer, None))
+        app = application(admission, materializer, enqueuer, dry_runner)
         async with await serve(app, "127.0.0.1", 0) as site:
             yield Door(site.url, http, seeded_database, ear)

@@ -75,11 +75,14 @@ async def test_media_that_this_workspace_has_not_stored_is_refused_by_its_place(
     assert await door.rows() == dict.fromkeys(TABLES, 0)
 
 
-async def test_media_by_address_is_refused_in_words_that_say_it_will_come(door: Door) -> None:
-    answer = await door.post({"media": [{"type": "image", "url": "https://a.example/x.png"}]})
+async def test_media_by_url_is_refused_where_nobody_would_fetch_it(door: Door) -> None:
+    media = [{"type": "image", "file_id": "x"}, {"type": "image", "url": "https://a.example/x.png"}]
 
-    assert (answer.status_code, answer.json()["field"]) == (422, "media[0].url")
-    assert "not accepted yet" in answer.json()["detail"]
+    answer = await door.post({"media": media})
+
+    assert (answer.status_code, answer.json()["field"]) == (422, "media[1].url")
+    assert "not fetched here" in answer.json()["detail"]
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
 
 
 async def test_a_post_with_media_passes_by_the_channels_that_take_only_text(door: Door) -> None:

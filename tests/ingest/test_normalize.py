@@ -89,7 +89,7 @@ def test_what_steers_a_post_is_not_its_content() -> None:
         )
     )
 
-    assert steered.flags == Flags(disable_preview=True, silent=True, protect=True)
+    assert steered.flags == Flags(disable_preview=True, silent=True, protect=True, tags=("x",))
     assert steered.content_hash == plain.content_hash
 
 
@@ -207,7 +207,9 @@ def test_the_same_link_written_differently_is_the_same(one: str, other: str) -> 
             "media[1]",
         ),
         (PostRequest(media=(MediaItem("image", blob_ref=ONE, url="https://a.example/x.png"),)), "media[0]"),
-        (PostRequest(media=(MediaItem("image", url="https://a.example/x.png"),)), "media[0].url"),
+        (PostRequest(media=(MediaItem("image", url="ftp://a.example/x.png"),)), "media[0].url"),
+        (PostRequest(media=(MediaItem("image", url="https://me:secret@a.example/x.png"),)), "media[0].url"),
+        (PostRequest(media=(MediaItem("image", url="https:///x.png"),)), "media[0].url"),
         (PostRequest(media=(MediaItem("image", file_id=" "),)), "media[0].file_id"),
         (PostRequest(media=(MediaItem("image", blob_ref=""),)), "media[0].blob_ref"),
         (PostRequest(media=(MediaItem("image", blob_ref="1" * 64),)), "media[0].blob_ref"),

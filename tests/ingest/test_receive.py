@@ -88,12 +88,12 @@ async def test_the_tenant_comes_from_the_secret_alone(door: Door) -> None:
         (b'{"txt": "a"}', 400, "txt"),
         (b'{"text": "a", "routing": {"to": "x"}}', 400, "routing.to"),
         (b'{"text": "a", "buttons": [{"text": "", "url": "https://a.example"}]}', 400, "buttons[0].text"),
-        (b'{"text": "a\\u0000b"}', 400, None),
+        (b'{"text": "a\\u0000b"}', 400, "text"),
         (b'{"text": "a\x00b"}', 400, None),
-        (b'{"text": "\\ud800"}', 400, None),
+        (b'{"text": "\\ud800"}', 400, "text"),
         (b'{"text": "\xff"}', 400, None),
-        (b'{"text": NaN}', 400, None),
-        (b'{"text": "a", "meta": {"a": ' + b"[" * 40 + b"]" * 40 + b"}}", 400, "meta"),
+        (b'{"text": NaN}', 400, "text"),
+        (b'{"text": "a", "meta": {"a": ' + b"[" * 40 + b"]" * 40 + b"}}", 400, "meta.a" + "[0]" * 30),
         (b'{"text": "a", "meta": {"a": ' + b"[" * 5000 + b"]" * 5000 + b"}}", 400, None),
         (b'{"scheduled_for": "tomorrow", "text": "a"}', 400, "scheduled_for"),
         (b'{"text": "a", "links": ["ftp://x"]}', 422, "links[0]"),
@@ -135,10 +135,10 @@ async def test_a_body_over_the_limit_is_refused_declared_or_not(door: Door) -> N
 
 async def test_a_parameter_that_is_not_known_is_refused_and_not_passed_over(door: Door) -> None:
     answer = await door.http.post(
-        f"{door.url}/v1/posts?dry_run=1", headers={"Authorization": f"Bearer {DEMO}"}, json={"text": "a"}
+        f"{door.url}/v1/posts?dryrun=1", headers={"Authorization": f"Bearer {DEMO}"}, json={"text": "a"}
     )
 
-    assert (answer.status_code, answer.json()["field"]) == (400, "dry_run")
+    assert (answer.status_code, answer.json()["field"]) == (400, "dryrun")
     assert await door.rows() == dict.fromkeys(TABLES, 0)
 
 

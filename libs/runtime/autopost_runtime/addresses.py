@@ -1,7 +1,8 @@
 """Which addresses a fetch may connect to when somebody else chose where it goes.
 
 What Python calls global is not enough: it takes several ranges for public that lead inside, by translation to IPv4 or
-by custom of a cloud. So this is a list, and what it does not know must at least be global.
+by custom of a cloud. So this is a list, and what it does not know must at least be global; in IPv6 it must lie in the
+one block from which public addresses are given out.
 """
 
 from collections.abc import Iterable
@@ -11,10 +12,12 @@ import msgspec
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
+Networks = tuple[Network, ...]
+Ports = frozenset[int]
 
-WEB_PORTS = frozenset({80, 443})
+WEB_PORTS: Ports = frozenset({80, 443})
 
-INSIDE: tuple[Network, ...] = tuple(
+INSIDE: Networks = tuple(
     map(
         ip_network,
         (
@@ -32,12 +35,14 @@ INSIDE: tuple[Network, ...] = tuple(
     )
 )
 
+GIVEN_OUT = ip_network("2000::/3")
+
 
 class Guard(msgspec.Struct, frozen=True):
     """``allow`` opens networks that are inside, at every port: a test's servers, a picture store of one's own."""
 
-    allow: tuple[Network, ...] = ()
-    ports: frozenset[int] = WEB_PORTS
+    allow: Networks = ()
+    ports: Ports = WEB_PORTS
 
     def admits(self, address: str, port: int) -> bool:
         """A zone makes an address local, whatever it looks like."""
@@ -53,7 +58,8 @@ class Guard(msgspec.Struct, frozen=True):
 
 
 def is_public(address: Address) -> bool:
-    return address.is_global and not address.is_multicast and not _in(address, INSIDE)
+    given_out = address.version == 4 or address in GIVEN_OUT
+    return given_out and address.is_global and not address.is_multicast and not _in(address, INSIDE)
 
 
 def _in(address: Address, networks: Iterable[Network]) -> bool:

@@ -159,5 +159,7 @@ def _shown(value: object) -> str:
             return show_duration(value)
         case bool():
             return str(value).lower()
+        case tuple() | frozenset():
+            return ",".join(sorted(map(str, value))) or "(none)"
         case _:
             return redact(str(value))

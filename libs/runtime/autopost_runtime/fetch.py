@@ -32,10 +32,11 @@ _OWN_SITE_ONLY = frozenset({"authorization", "cookie", "proxy-authorization"})
 class Unfetched(Exception):  # noqa: N818  named for what happened
     """``code`` says why in one word; ``final`` when asking again would end the same way."""
 
-    def __init__(self, code: str, *, final: bool = False) -> None:
+    def __init__(self, code: str, *, final: bool = False, retry_after: timedelta | None = None) -> None:
         super().__init__(code)
         self.code = code
         self.final = final
+        self.retry_after = retry_after
 
 
 class Fetched:

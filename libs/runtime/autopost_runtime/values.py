@@ -8,12 +8,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+
+from autopost_runtime.addresses import Networks, Ports
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, None: 1}
@@ -140,6 +143,20 @@ def _duration(text: str) -> timedelta:
         raise Unreadable(f"the duration {_shown(text)} is too long") from None
 
 
+def _networks(text: str) -> Networks:
+    try:
+        return tuple(ip_network(one.strip()) for one in text.split(","))
+    except ValueError:
+        raise Unreadable(f"expected networks like 10.1.0.0/16,fd00::/8, got {_shown(text)}") from None
+
+
+def _ports(text: str) -> Ports:
+    ports = frozenset(_whole(one.strip()) for one in text.split(","))
+    if not all(0 < port < 65536 for port in ports):
+        raise Unreadable(f"expected ports like 80,443, got {_shown(text)}")
+    return ports
+
+
 _READERS: dict[Any, Callable[[str], Any]] = {
     str: str,
     int: _whole,
@@ -147,6 +164,8 @@ _READERS: dict[Any, Callable[[str], Any]] = {
     bool: _switch,
     timedelta: _duration,
     Path: lambda text: Path(text).expanduser(),
+    Networks: _networks,
+    Ports: _ports,
 }
 
 

@@ -1,18 +1,28 @@
 """Wire ingest and run it."""
 
+import asyncio
+
 from autopost_contracts.subjects import Topology
 from autopost_runtime.jetstream import open_bus
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import open_database
+from autopost_runtime.sealing import read_keys
 from autopost_runtime.service import Service, run
 from autopost_runtime.web import serve
 
 from autopost_ingest.admit import Admission
+from autopost_ingest.bot_webhook import BotWebhook
 from autopost_ingest.config import IngestConfig
+from autopost_ingest.dry_run import DryRunner
+from autopost_ingest.dry_run_media import DryMedia
 from autopost_ingest.enqueue import Enqueuer
+from autopost_ingest.fetching import downloader_of, fetcher_of, fetching
 from autopost_ingest.gateway import Gateway
 from autopost_ingest.materialize import Materializer
+from autopost_ingest.pull.running import pulling
 from autopost_ingest.receive import application
+from autopost_ingest.staged_gateway import StagedGateway
+from autopost_ingest.tell import Teller
 
 
 async def work(config: IngestConfig, service: Service) -> None:
@@ -20,11 +30,31 @@ async def work(config: IngestConfig, service: Service) -> None:
         gateway = Gateway(database)
         service.health.check("database", gateway.ping)
         service.health.inform("nats", lambda: bus.connected)
-        enqueuer = Enqueuer(gateway, bus, Topology(config.nats_namespace), audit_deduped=config.audit_deduped)
-        app = application(Admission(gateway, config.body_timeout), Materializer(gateway), enqueuer)
-        async with await serve(app, config.http_host, config.http_port) as site:
+        topology = Topology(config.nats_namespace)
+        staged = asyncio.Event() if config.s3_endpoint else None
+        enqueuer = Enqueuer(gateway, bus, topology, audit_deduped=config.audit_deduped, staged=staged)
+        materializer = Materializer(gateway)
+        admission = Admission(
+            gateway,
+            config.body_timeout,
+            body_idle=config.body_idle_timeout,
+            body_memory=config.body_memory,
+            keys=read_keys(),
+        )
+        staged_gateway, downloader = StagedGateway(database), downloader_of(config, fetcher_of(config))
+        dry_runner = DryRunner(admission, gateway, DryMedia(materializer, downloader if staged else None))
+        app = application(admission, materializer, enqueuer, dry_runner)
+        BotWebhook(admission, gateway, bus, topology).add_to(app)
+        Teller(admission, staged_gateway).add_to(app)
+        service.spawn(admission.refusals.run(), "refusals")
+        async with await serve(app, config.http_host, config.http_port, head_timeout=config.head_timeout) as site:
             get_logger().info("ingest.listening", url=site.url)
-            await service.stopping.wait()
+            async with (
+                fetching(config, service, staged_gateway, materializer, enqueuer, downloader, staged),
+                pulling(config, service, database, fetcher_of(config), bus, staged),
+            ):
+                await service.stopping.wait()
+        await admission.refusals.flush()
 
 
 if __name__ == "__main__":

@@ -1,92 +1,161 @@
-"""Admit a request: whose it is, whether it fits, and whether it can be read at all.
+"""Admit a request: whose it is, whether it fits and comes slowly enough, and whether it can be read at all.
 
-The tenant comes from the secret alone. Before it is known nothing is written, only counted; after that every
-refusal leaves its event.
+The tenant comes from the secret alone, or from a signature that fits. Before it is known nothing is written, only
+counted; after that every refusal leaves its event and its count in a run, and every failure a run.
 """
 
-import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from copy import copy
 from datetime import timedelta
-from hashlib import sha256
-from typing import Any
 
-import msgspec
 from aiohttp import web
+from autopost_contracts.events import Action
 from autopost_contracts.payload import PostRequest
-from autopost_runtime import metrics, telemetry
-from autopost_runtime.web import Problem, read_limited
+from autopost_runtime.sealing import SealingKeys
+from autopost_runtime.web import Problem
+from msgspec.structs import replace
 
-from autopost_ingest.gateway import Endpoint, Gateway
+from autopost_ingest.bodies import Bodies
+from autopost_ingest.buckets import Buckets
+from autopost_ingest.doors import Doors
+from autopost_ingest.gateway import Endpoint, EndpointKind, Gateway
+from autopost_ingest.normalize import Refused
+from autopost_ingest.reading import read_post
+from autopost_ingest.refusals import Refusals, Silence, refuse
+from autopost_ingest.signatures import Signatures, Unsigned
 
 RETRY_WHEN_PAUSED = "60"
-DEEPEST = 32
+BODY_MEMORY = 32 * 1024 * 1024
+LIMIT_OF_STRANGERS = 256 * 1024
+"""For a signed request to an endpoint that there is not: as large as the default, so that the answer is the same."""
 
-refusals = metrics.counter("autopost_ingress_refusals_total", "Requests refused, by reason.")
-
-_decode = msgspec.json.Decoder(PostRequest).decode
-_WHERE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>[^`]*)`")
-_NUL = re.compile(rb"\x00|(?<!\\)(?:\\\\)*\\u0000")
+SIGNED_BODY = web.RequestKey("signed_body", bytes)
+WEBHOOK_ID = web.RequestKey("webhook_id", str)
 
 
 class Admission:
-    def __init__(self, gateway: Gateway, body_timeout: timedelta) -> None:
-        self._gateway = gateway
-        self._body_timeout = body_timeout
+    def __init__(
+        self,
+        gateway: Gateway,
+        body_timeout: timedelta,
+        *,
+        body_idle: timedelta | None = None,
+        body_memory: int = BODY_MEMORY,
+        keys: SealingKeys | None = None,
+    ) -> None:
+        self.refusals = Refusals(gateway)
+        self.bodies = Bodies(within=body_timeout, idle=body_idle or body_timeout, memory=body_memory)
+        self._doors = Doors(gateway)
+        self._buckets = Buckets()
+        self._signatures = Signatures(gateway, keys)
+
+    def silent(self) -> "Admission":
+        """The same guard for dry runs: a refusal leaves nothing, and their rate is counted apart."""
+        twin = copy(self)
+        twin.refusals, twin._buckets = Silence(), Buckets()
+        return twin
 
     async def endpoint_of(self, request: web.Request) -> Endpoint:
-        secret = _secret(request)
-        endpoint = None
-        if secret:
-            digest = sha256(secret.encode()).hexdigest()
-            endpoint = await self._gateway.resolve_endpoint("webhook_push", digest)
-        if endpoint is None:  # one answer for no secret, a wrong one and a disabled one
-            raise refuse(
-                "unauthorized",
-                Problem(
-                    401,
-                    "Unauthorized",
-                    "no enabled endpoint has this secret; send it as Authorization: Bearer or X-Webhook-Secret",
-                    headers={"WWW-Authenticate": "Bearer"},
-                ),
-            )
+        signed = request.match_info.get("endpoint_id")
+        endpoint = await (self._by_secret(request) if signed is None else self._by_signature(request, signed))
         if endpoint.workspace_status != "active":
+            await self.tell_inactive(endpoint, endpoint.workspace_status)
             raise inactive(endpoint.workspace_status)
         return endpoint
 
     async def body_of(self, request: web.Request, endpoint: Endpoint) -> PostRequest:
+        """To be called inside ``accounted``."""
+        body = request.get(SIGNED_BODY)
+        if body is None:
+            body = await self.bodies.read(request, endpoint.max_payload_bytes)
+        await self.pass_bucket(endpoint)
+        post = read_post(body)
+        return post if post.source_ref else replace(post, source_ref=request.get(WEBHOOK_ID))
+
+    async def find(self, kind: EndpointKind, secret: str | None) -> Endpoint | None:
+        return await self._doors.find(kind, secret)
+
+    async def pass_bucket(self, endpoint: Endpoint) -> None:
+        wait = self._buckets.take(endpoint)
+        if wait is not None:
+            await self.refusals.refuse(endpoint, Action.INGRESS_RATE_LIMITED, "rate_limited", "rate_limited")
+            raise too_fast(wait)
+
+    async def tell_inactive(self, endpoint: Endpoint, status: str) -> None:
+        """A disabled workspace keeps nothing, not even this."""
+        if status == "paused":
+            await self.refusals.refuse(endpoint, Action.INGRESS_CONFIG_ERROR, "skipped", "workspace_paused")
+
+    @asynccontextmanager
+    async def accounted(self, endpoint: Endpoint) -> AsyncIterator[None]:
+        """However it ends inside, the run of the request says so."""
         try:
-            body = await read_limited(request, endpoint.max_payload_bytes, self._body_timeout)
+            yield
+        except Refused as exc:
+            await self._reject(endpoint, "unprocessable")
+            raise refuse("unprocessable", Problem(422, "Unprocessable Content", exc.reason, field=exc.field)) from None
         except Problem as problem:
-            if problem.status in (413, 415):
-                await self._told(endpoint, problem.title.lower().replace(" ", "_"))
-            raise refuse("payload_rejected", problem) from None
+            if problem.status in REJECTED:
+                await self._reject(endpoint, REJECTED[problem.status])
+                refuse(REASONS.get(problem.status, "payload_rejected"), problem)
+            elif problem.status >= 500:
+                self.refusals.fail(endpoint, problem.title.lower().replace(" ", "_"))
+            raise
+        except Exception as exc:
+            self.refusals.fail(endpoint, str(getattr(exc, "sqlstate", None) or type(exc).__name__))
+            raise
+
+    async def _reject(self, endpoint: Endpoint, code: str) -> None:
+        await self.refusals.refuse(endpoint, Action.INGRESS_PAYLOAD_REJECTED, "payload_rejected", code)
+
+    async def _by_secret(self, request: web.Request) -> Endpoint:
+        endpoint = await self.find("webhook_push", _secret(request))
+        if endpoint is None:  # one answer for no secret, a wrong one and a disabled one
+            raise unauthorized(
+                "no enabled endpoint has this secret; send it as Authorization: Bearer or X-Webhook-Secret"
+            )
+        return endpoint
+
+    async def _by_signature(self, request: web.Request, named: str) -> Endpoint:
         try:
-            return read_post(body)
+            claim = self._signatures.claim(request.headers)
+        except Unsigned as exc:
+            raise unauthorized(str(exc)) from None
+        keys = await self._signatures.keys_of(named)
+        limit = max((key.endpoint.max_payload_bytes for key in keys), default=LIMIT_OF_STRANGERS)
+        try:
+            body = await self.bodies.read(request, limit)
         except Problem as problem:
-            await self._told(endpoint, "malformed")
-            raise refuse("malformed", problem) from None
-
-    async def _told(self, endpoint: Endpoint, code: str) -> None:
-        trace_id = telemetry.trace_id_of(telemetry.current_traceparent())
-        await self._gateway.refuse_ingress(
-            endpoint, "ingress_payload_rejected", "payload_rejected", {"code": code}, trace_id
-        )
+            raise refuse("unsigned_payload", problem) from None
+        endpoint = self._signatures.signer(claim, body, keys)
+        if endpoint is None:
+            raise unauthorized("no enabled endpoint of this id has a secret that gives this signature")
+        request[SIGNED_BODY], request[WEBHOOK_ID] = body, claim.id
+        return endpoint
 
 
-def read_post(body: bytes) -> PostRequest:
-    """Raises ``Problem`` 400 naming the field."""
-    if _NUL.search(body):
-        raise Problem(400, "Bad Request", "the NUL character is not allowed in any text")
-    try:
-        post = _decode(body)
-    except msgspec.ValidationError as exc:
-        detail, field = _located(str(exc))
-        raise Problem(400, "Bad Request", detail, field=field) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-        raise Problem(400, "Bad Request", f"the body is not JSON: {exc}") from None
-    if _depth(post.meta) > DEEPEST:
-        raise Problem(400, "Bad Request", f"nested deeper than {DEEPEST} levels", field="meta")
-    return post
+REJECTED = {400: "malformed", 408: "too_slow", 413: "content_too_large", 415: "unsupported_media_type"}
+"""What an ``ingress_payload_rejected`` calls it."""
+
+REASONS = {400: "malformed"}
+
+
+def unauthorized(detail: str) -> Problem:
+    return refuse("unauthorized", Problem(401, "Unauthorized", detail, headers={"WWW-Authenticate": "Bearer"}))
+
+
+def too_fast(wait: timedelta) -> Problem:
+    seconds = max(1, -(-wait // timedelta(seconds=1)))
+    return refuse(
+        "rate_limited",
+        Problem(
+            429,
+            "Too Many Requests",
+            "this endpoint takes fewer requests a second",
+            headers={"Retry-After": str(seconds)},
+        ),
+    )
 
 
 def inactive(status: str) -> Problem:
@@ -103,34 +172,8 @@ def inactive(status: str) -> Problem:
     )
 
 
-def refuse(reason: str, problem: Problem) -> Problem:
-    refusals.add(1, {"reason": reason})
-    return problem
-
-
 def _secret(request: web.Request) -> str | None:
     scheme, _, value = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip() or None
     return request.headers.get("X-Webhook-Secret") or None
-
-
-def _depth(value: Any) -> int:
-    match value:
-        case dict():
-            return 1 + max(map(_depth, value.values()), default=0)
-        case list():
-            return 1 + max(map(_depth, value), default=0)
-        case _:
-            return 0
-
-
-def _located(message: str) -> tuple[str, str | None]:
-    """msgspec's words, with the path taken out of them."""
-    where = _WHERE.search(message)
-    path = where["path"] if where else ""
-    detail = _WHERE.sub("", message)
-    if unknown := _UNKNOWN.search(detail):
-        path = f"{path}.{unknown['name']}".lstrip(".")
-        detail = "there is no such field"
-    return detail, path or None

@@ -39,7 +39,11 @@ class Profiles:
 
 def compile_for(normalized: Normalized, profiles: tuple[Profile, ...]) -> list[dict[str, Any]]:
     """The renderings to enqueue with: one per profile, a plan or its problems."""
-    return [_rendering(compile_content(normalized.content, normalized.flags, profile)) for profile in profiles]
+    return [_rendering(compiled) for compiled in compile_all(normalized, profiles)]
+
+
+def compile_all(normalized: Normalized, profiles: tuple[Profile, ...]) -> list[Compiled]:
+    return [compile_content(normalized.content, normalized.flags, profile) for profile in profiles]
 
 
 def _rendering(compiled: Compiled) -> dict[str, Any]:

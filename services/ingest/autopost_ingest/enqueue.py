@@ -1,11 +1,13 @@
 """Enqueue a normalised post: one database call decides and stores everything, then the dispatcher is woken."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 import msgspec
-from autopost_contracts.ids import RunId
+from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.payload import PostRequest
 from autopost_contracts.plan import Profile
 from autopost_contracts.subjects import Topology
@@ -15,7 +17,10 @@ from autopost_runtime.jetstream import Bus
 
 from autopost_ingest.compile import Profiles, compile_for
 from autopost_ingest.gateway import Endpoint, Gateway, Verdict, profiles_changed
-from autopost_ingest.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized
+from autopost_ingest.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized, Refused
+from autopost_ingest.staged_gateway import Finished, StagedGateway, StagedPost
+
+Answer = TypeVar("Answer", Verdict, Finished)
 
 ROUNDS = 3
 """How often a post is compiled anew when profiles appear that it was not compiled for."""
@@ -26,50 +31,107 @@ class ProfilesUnsettled(Exception):  # noqa: N818  named for what happened
 
 
 class Enqueuer:
-    def __init__(self, gateway: Gateway, bus: Bus, topology: Topology, *, audit_deduped: bool) -> None:
+    """``staged`` is set after a post was staged; without it nobody fetches, and media by URL is refused."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        bus: Bus,
+        topology: Topology,
+        *,
+        audit_deduped: bool,
+        staged: asyncio.Event | None = None,
+    ) -> None:
         self._gateway = gateway
         self._bus = bus
         self._topology = topology
         self._audit_deduped = audit_deduped
+        self._staged = staged
         self._profiles = Profiles()
 
     async def enqueue(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
         with telemetry.tracer().start_as_current_span("enqueue_messages_and_deliveries") as span:
             span.set_attribute("autopost.workspace_id", str(endpoint.workspace_id))
-            verdict = await self._admit(endpoint, request, normalized)
+            fetched = all(medium.url is None for medium in normalized.content.media)
+            verdict = await (self._admit if fetched else self._stage)(endpoint, request, normalized)
             span.set_attribute("autopost.verdict", verdict.verdict)
         if verdict.enqueued:
             self._bus.wake(self._topology.wakeup_dispatch(endpoint.workspace_id))
         return verdict
 
     async def _admit(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
-        post = _post(request, normalized)
-        payload_hash = sha256(msgspec.json.encode(request, order="sorted")).hexdigest()
-        profiles = self._profiles.known(endpoint.workspace_id)
-        past_gate = False
+        payload_hash = payload_hash_of(request)
+
+        async def admit(post: dict[str, Any], again: bool) -> Verdict:
+            return await self._gateway.admit_post(
+                endpoint, post, payload_hash, audit_deduped=self._audit_deduped, past_gate=again
+            )
+
+        return await self._compiled(endpoint.workspace_id, request, normalized, admit)
+
+    async def _stage(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
+        """The whole request is kept: the post is made from it once its media is known."""
+        if self._staged is None:
+            place = next(place for place, medium in enumerate(normalized.content.media) if medium.url is not None)
+            raise Refused(f"media[{place}].url", "media is not fetched here; name stored media by blob_ref")
+        post = post_of(request, normalized) | {"request": msgspec.to_builtins(request)}
+        verdict = await self._gateway.admit_post(
+            endpoint, post, payload_hash_of(request), audit_deduped=self._audit_deduped, past_gate=False
+        )
+        self._staged.set()
+        return verdict
+
+    async def finish(
+        self, gateway: StagedGateway, staged: StagedPost, request: PostRequest, normalized: Normalized
+    ) -> Finished:
+        """A staged post, now that its media is known; the transaction checks that it is still ours."""
+
+        async def finish(post: dict[str, Any], _: bool) -> Finished:
+            return await gateway.finish_staged_post(staged, post, audit_deduped=self._audit_deduped)
+
+        finished = await self._compiled(staged.workspace_id, request, normalized, finish)
+        if finished.enqueued:
+            self._bus.wake(self._topology.wakeup_dispatch(staged.workspace_id))
+        return finished
+
+    async def _compiled(
+        self,
+        workspace: WorkspaceId,
+        request: PostRequest,
+        normalized: Normalized,
+        ask: Callable[[dict[str, Any], bool], Awaitable[Answer]],
+    ) -> Answer:
+        """Asks with a rendering for every profile; ``ask`` is told whether it was asked before."""
+        post = post_of(request, normalized)
+        profiles = self._profiles.known(workspace)
+        again = False
         for _ in range(ROUNDS):
             post["renderings"] = compile_for(normalized, profiles)
             try:
-                verdict = await self._gateway.admit_post(
-                    endpoint, post, payload_hash, audit_deduped=self._audit_deduped, past_gate=past_gate
-                )
+                verdict = await ask(post, again)
             except asyncpg.PostgresError as exc:
                 if not profiles_changed(exc):
                     raise
                 continue
             if verdict.verdict != "missing_profiles":
                 return verdict
-            past_gate = True
-            profiles = self._learn(endpoint, verdict.missing_profiles)
+            again = True
+            profiles = self._learn(workspace, verdict.missing_profiles)
         raise ProfilesUnsettled
 
-    def _learn(self, endpoint: Endpoint, missing: tuple[Profile, ...]) -> tuple[Profile, ...]:
-        self._profiles.learn(endpoint.workspace_id, missing)
-        known = {profile.profile_hash: profile for profile in self._profiles.known(endpoint.workspace_id)}
+    def _learn(self, workspace: WorkspaceId, missing: tuple[Profile, ...]) -> tuple[Profile, ...]:
+        self._profiles.learn(workspace, missing)
+        known = {profile.profile_hash: profile for profile in self._profiles.known(workspace)}
         return tuple((known | {profile.profile_hash: profile for profile in missing}).values())
 
 
-def _post(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
+def payload_hash_of(request: PostRequest) -> str:
+    """The same for two bodies that say the same."""
+    return sha256(msgspec.json.encode(request, order="sorted")).hexdigest()
+
+
+def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
+    """As the database takes it, without renderings."""
     traceparent = telemetry.current_traceparent()
     source = {"kind": "push", "meta": request.meta, "workspace_hint": request.workspace_id}
     return {

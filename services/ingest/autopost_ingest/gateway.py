@@ -1,6 +1,7 @@
 """Ingest's calls into the database: one method per function, no other SQL."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Literal, cast
 from uuid import UUID
 
@@ -17,14 +18,32 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     endpoint_id: EndpointId
     workspace_status: Literal["active", "paused", "disabled"]
     max_payload_bytes: int
+    ingress_rps: float | None = None
+
+
+class Signer(Struct, frozen=True, kw_only=True):
+    """A secret that may have signed a request to ``endpoint``, sealed under the name ``auth_ref``."""
+
+    endpoint: Endpoint
+    auth_ref: str
+    sealed: bytes
+
+
+class Stored(Struct, frozen=True, kw_only=True):
+    """What ``store_bot_update`` decided."""
+
+    verdict: Literal["stored", "duplicate", "rate_limited", "workspace_disabled"]
+    retry_after_ms: int = 0
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
     """What ``admit_post`` decided; which of the other fields are set follows from it."""
 
-    verdict: Literal[
-        "accepted", "duplicate", "rate_limited", "workspace_paused", "workspace_disabled", "missing_profiles"
-    ]
+    verdict: (
+        Literal["accepted", "staged", "duplicate", "rate_limited"]
+        | Literal["workspace_paused", "workspace_disabled", "missing_profiles"]
+    )
+    post_id: UUID | None = None
     message_id: UUID | None = None
     run_id: RunId | None = None
     routed: int = 0
@@ -49,6 +68,58 @@ class Origin(Struct, frozen=True, kw_only=True):
     name: str | None = None
 
 
+class Repeated(Struct, frozen=True, kw_only=True):
+    """The earlier request that a request repeats, and until when that counts."""
+
+    of: Literal["source_ref", "payload"]
+    run_id: RunId | None
+    until: datetime
+
+
+class Twin(Struct, frozen=True, kw_only=True):
+    """A delivery of the same content to the same channel."""
+
+    delivery_id: UUID
+    status: str
+    until: datetime | None
+
+
+class ChannelFacts(Struct, frozen=True, kw_only=True):
+    """Of a channel's settings: those that a decision was made by. A moment can be ``infinity``."""
+
+    route_filter: dict[str, list[str]] | None
+    send_mode: str
+    tags: tuple[str, ...]
+    paused_until: str | None
+    cooled_until: str | None
+
+
+class ChannelPreview(Struct, frozen=True, kw_only=True):
+    """What ``preview_post`` decided for one channel."""
+
+    channel_id: UUID
+    platform: str
+    title: str | None
+    profile_hash: str
+    routed: bool
+    kept_by: tuple[str, ...]
+    facts: ChannelFacts
+    twin: Twin | None
+    waits_for: tuple[str, ...]
+    opens_at: datetime | None
+
+
+class PostPreview(Struct, frozen=True, kw_only=True):
+    """What ``preview_post`` decided."""
+
+    workspace_status: Literal["active", "paused", "disabled"]
+    receipt: Repeated | None
+    retry_after_ms: int | None
+    message_id: UUID | None
+    channels: tuple[ChannelPreview, ...]
+    profiles: tuple[Profile, ...]
+
+
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,6 +127,19 @@ class Gateway:
     async def resolve_endpoint(self, kind: EndpointKind, secret_hash: str) -> Endpoint | None:
         row = await self._database.fetchrow("SELECT * FROM resolve_endpoint($1, $2)", kind, secret_hash)
         return None if row is None else convert(dict(row), Endpoint)
+
+    async def read_signing_secrets(self, endpoint: UUID) -> tuple[Signer, ...]:
+        rows = await self._database.fetch("SELECT * FROM read_signing_secrets($1)", endpoint)
+        return tuple(
+            Signer(endpoint=convert(dict(row), Endpoint), auth_ref=row["auth_ref"], sealed=row["sealed"])
+            for row in rows
+        )
+
+    async def store_bot_update(self, endpoint: Endpoint, update: dict[str, Any]) -> Stored:
+        answer = await self._database.fetchval(
+            "SELECT store_bot_update($1, $2, $3)", endpoint.workspace_id, endpoint.endpoint_id, update
+        )
+        return convert(answer, Stored)
 
     async def admit_post(
         self, endpoint: Endpoint, post: dict[str, Any], payload_hash: str, *, audit_deduped: bool, past_gate: bool
@@ -71,22 +155,37 @@ class Gateway:
         )
         return convert(answer, Verdict)
 
+    async def preview_post(self, endpoint: Endpoint, post: dict[str, Any], payload_hash: str) -> PostPreview:
+        answer = await self._database.fetchval(
+            "SELECT preview_post($1, $2, $3, $4)", endpoint.workspace_id, endpoint.endpoint_id, post, payload_hash
+        )
+        return convert(answer, PostPreview)
+
     async def read_media_origins(self, workspace: WorkspaceId, blob_refs: Sequence[str]) -> dict[str, Origin]:
         """By ``blob_ref``; what the workspace has not stored is left out."""
         rows = await self._database.fetch("SELECT * FROM read_media_origins($1, $2)", workspace, blob_refs)
         return {row["blob_ref"]: convert(dict(row), Origin) for row in rows}
 
     async def refuse_ingress(
-        self, endpoint: Endpoint, action: str, counter: str, detail: dict[str, Any], trace_id: str | None
+        self, endpoint: Endpoint, action: str, counter: str, detail: dict[str, Any], trace_id: str | None, count: int
     ) -> None:
         await self._database.execute(
-            "SELECT refuse_ingress($1, $2, 'push', $3, $4, $5, $6)",
+            "SELECT refuse_ingress($1, $2, 'push', $3, $4, $5, $6, $7)",
             endpoint.workspace_id,
             endpoint.endpoint_id,
             action,
             counter,
             detail,
             trace_id,
+            count,
+        )
+
+    async def flush_refusals(self) -> None:
+        await self._database.execute("SELECT flush_refusals()")
+
+    async def fail_push(self, endpoint: Endpoint, trace_id: str | None, code: str) -> None:
+        await self._database.execute(
+            "SELECT fail_push($1, $2, $3, $4)", endpoint.workspace_id, endpoint.endpoint_id, trace_id, code
         )
 
     async def ping(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.payload import Medium
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from autopost_ingest.gateway import Gateway, Origin
 from autopost_ingest.normalize import Normalized, Refused
@@ -18,14 +18,24 @@ class Materializer:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
-    async def materialize(self, workspace: WorkspaceId, normalized: Normalized) -> Normalized:
-        """Raises ``Refused`` naming the first item that is not stored."""
+    async def materialize(
+        self, workspace: WorkspaceId, normalized: Normalized, fetched: Mapping[str, Origin] | None = None
+    ) -> Normalized:
+        """``fetched`` is as good as stored. Raises ``Refused`` naming the first item that is neither."""
         refs = {medium.blob_ref for medium in normalized.content.media if medium.blob_ref is not None}
         if not refs:
             return normalized
         origins = await self._gateway.read_media_origins(workspace, sorted(refs))
+        for ref, origin in (fetched or {}).items():
+            origins[ref] = _brought_up_to_date(origins.get(ref), origin)
         media = tuple(_found(medium, origins, place) for place, medium in enumerate(normalized.content.media))
         return replace(normalized, content=replace(normalized.content, media=media))
+
+
+def _brought_up_to_date(stored: Origin | None, fetched: Origin) -> Origin:
+    """As ``remember_media_origin`` would do it."""
+    known = {name: value for name, value in asdict(fetched).items() if value is not None}
+    return fetched if stored is None else replace(stored, **known)
 
 
 def _found(medium: Medium, origins: Mapping[str, Origin], place: int) -> Medium:

@@ -58,7 +58,13 @@ def normalize(request: PostRequest) -> Normalized:
         content_hash=content_hash(content),
         tags=_tags(request.tags),
         channel_tags=_tags(request.routing.channel_tags),
-        flags=Flags(disable_preview=request.disable_preview, silent=request.silent, protect=request.protect),
+        flags=Flags(
+            disable_preview=request.disable_preview,
+            silent=request.silent,
+            protect=request.protect,
+            tags=_tags(request.tags),
+            fields=request.meta or {},
+        ),
     )
 
 
@@ -83,20 +89,20 @@ def _said(medium: Medium) -> Medium:
 def _medium(item: MediaItem, field: str) -> Medium:
     named = [name for name in _SOURCES if getattr(item, name) is not None]
     if len(named) != 1:
-        raise Refused(field, "expected exactly one of blob_ref, file_id and attachment_token")
+        raise Refused(field, "expected exactly one of url, blob_ref, file_id and attachment_token")
     [source] = named
     where = f"{field}.{source}"
-    if source == "url":
-        raise Refused(where, "media by URL is not accepted yet; name stored media by blob_ref")
     value = str(getattr(item, source)).strip()
     if not value:
         raise Refused(where, "it is empty")
+    if source == "url":
+        _refuse_unfetchable(value, where)
     if source == "blob_ref" and not _BLOB_REF.fullmatch(value):
         raise Refused(where, "expected sha256: and 64 lowercase hexadecimal digits")
-    return replace(Medium(type=_media_type(item), caption=_text(item.caption or "")), **{source: value})
+    return replace(Medium(type=media_type(item), caption=_text(item.caption or "")), **{source: value})
 
 
-def _media_type(item: MediaItem) -> MediaType:
+def media_type(item: MediaItem) -> MediaType:
     match item.type:
         case "photo":
             return "image"
@@ -104,6 +110,13 @@ def _media_type(item: MediaItem) -> MediaType:
             return "file"
         case known:
             return known
+
+
+def _refuse_unfetchable(url: str, field: str) -> None:
+    """It is kept as it was given: whoever signed it signed every letter of it."""
+    _url(url, field)
+    if URL(url).user is not None or URL(url).password is not None:
+        raise Refused(field, "a URL with credentials in it is not fetched")
 
 
 def _text(text: str) -> str:

@@ -1,17 +1,22 @@
 """Receive a post over HTTP and answer what became of it, after the commit and never before."""
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 from aiohttp import web
+from autopost_contracts.payload import PostRequest
 from autopost_runtime import metrics, telemetry
 from autopost_runtime.web import MIDDLEWARES, Problem
 
-from autopost_ingest.admit import Admission, inactive, refuse
+from autopost_ingest.admit import Admission, inactive, too_fast
+from autopost_ingest.dry_run import DryRunner
 from autopost_ingest.enqueue import Enqueuer, ProfilesUnsettled
-from autopost_ingest.gateway import Verdict
+from autopost_ingest.gateway import Endpoint, Verdict
 from autopost_ingest.materialize import Materializer
-from autopost_ingest.normalize import Refused, normalize
+from autopost_ingest.normalize import Normalized, normalize
+from autopost_ingest.openapi import serve_document
+from autopost_ingest.refusals import refuse
 
 BIGGEST_BODY = 16 * 1024 * 1024
 """aiohttp's own limit; the endpoint's is smaller and is the one that counts."""
@@ -19,33 +24,47 @@ BIGGEST_BODY = 16 * 1024 * 1024
 posts = metrics.counter("autopost_ingress_posts_total", "Posts taken in, by verdict.")
 
 
-def application(admission: Admission, materializer: Materializer, enqueuer: Enqueuer) -> web.Application:
-    app = web.Application(middlewares=MIDDLEWARES, client_max_size=BIGGEST_BODY)
-    app.router.add_post("/v1/posts", Receiver(admission, materializer, enqueuer).receive)
+def application(
+    admission: Admission, materializer: Materializer, enqueuer: Enqueuer, dry_runner: DryRunner
+) -> web.Application:
+    app = web.Application(middlewares=(*MIDDLEWARES, admission.bodies.middleware), client_max_size=BIGGEST_BODY)
+    receiver = Receiver(admission, materializer, enqueuer, dry_runner)
+    app.router.add_post("/v1/posts", receiver.receive)
+    app.router.add_post("/v1/posts/{endpoint_id}", receiver.receive)  # signed
+    app.router.add_get("/openapi.json", serve_document)
     return app
 
 
 class Receiver:
-    def __init__(self, admission: Admission, materializer: Materializer, enqueuer: Enqueuer) -> None:
+    def __init__(
+        self, admission: Admission, materializer: Materializer, enqueuer: Enqueuer, dry_runner: DryRunner
+    ) -> None:
         self._admission = admission
         self._materializer = materializer
         self._enqueuer = enqueuer
+        self._dry_runner = dry_runner
 
     async def receive(self, request: web.Request) -> web.Response:
+        if "dry_run" in request.query:
+            return await self._dry_runner.receive(request)
         endpoint = await self._admission.endpoint_of(request)
-        for name in request.query:
-            raise refuse("malformed", Problem(400, "Bad Request", "there is no such parameter", field=name))
-        post = await self._admission.body_of(request, endpoint)
-        try:
+        async with self._admission.accounted(endpoint):
+            for name in request.query:
+                raise Problem(400, "Bad Request", "there is no such parameter", field=name)
+            post = await self._admission.body_of(request, endpoint)
             normalized = await self._materializer.materialize(endpoint.workspace_id, normalize(post))
-            verdict = await self._enqueuer.enqueue(endpoint, post, normalized)
-        except Refused as exc:
-            raise refuse("unprocessable", Problem(422, "Unprocessable Content", exc.reason, field=exc.field)) from None
+            verdict = await self._enqueue(endpoint, post, normalized)
+        if verdict.verdict == "workspace_paused":
+            await self._admission.tell_inactive(endpoint, "paused")
+        return _answer(verdict)
+
+    async def _enqueue(self, endpoint: Endpoint, post: PostRequest, normalized: Normalized) -> Verdict:
+        try:
+            return await self._enqueuer.enqueue(endpoint, post, normalized)
         except ProfilesUnsettled:
             raise Problem(
                 503, "Service Unavailable", "channels are being changed; try again", headers={"Retry-After": "1"}
             ) from None
-        return _answer(verdict)
 
 
 def _answer(verdict: Verdict) -> web.Response:
@@ -53,20 +72,14 @@ def _answer(verdict: Verdict) -> web.Response:
     match verdict.verdict:
         case "accepted":
             return _json(202, _accepted(verdict))
+        case "staged":  # its message is made when its media is fetched; GET /v1/posts/{post_id} tells
+            ids = {"post_id": verdict.post_id, "run_id": verdict.run_id, "message_id": None}
+            return _json(202, {"status": "staged", **ids})
         case "duplicate":
             refuse("dedup_dropped", Problem(200, "duplicate"))
             return _json(200, {"status": "duplicate", "of": verdict.of, "run_id": verdict.first_run_id})
         case "rate_limited":
-            seconds = max(1, -(-verdict.retry_after_ms // 1000))
-            raise refuse(
-                "rate_limited",
-                Problem(
-                    429,
-                    "Too Many Requests",
-                    "this endpoint takes fewer requests a second",
-                    headers={"Retry-After": str(seconds)},
-                ),
-            )
+            raise too_fast(timedelta(milliseconds=verdict.retry_after_ms))
         case "workspace_paused" | "workspace_disabled":
             raise inactive(verdict.verdict.removeprefix("workspace_"))
         case "missing_profiles":

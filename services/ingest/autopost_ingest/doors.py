@@ -1,0 +1,55 @@
+"""Find the endpoint behind a secret. What was found is remembered for a second, what was not found never.
+
+So a new secret works at once, a disabled one no longer than a second more, and a flood of one sender asks the
+database once a second.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from hashlib import sha256
+from typing import Generic, TypeVar
+
+from autopost_ingest.gateway import Endpoint, EndpointKind, Gateway
+
+REMEMBERED = timedelta(seconds=1)
+AT_MOST = 10_000
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Memory(Generic[K, V]):
+    """Answers remembered for a moment; an empty answer is not one."""
+
+    def __init__(self, read: Callable[[K], Awaitable[V]], remembered: timedelta = REMEMBERED) -> None:
+        self._read = read
+        self._remembered = remembered.total_seconds()
+        self._known: OrderedDict[K, tuple[float, V]] = OrderedDict()
+
+    async def get(self, key: K) -> V:
+        known = self._known.get(key)
+        if known is not None and time.monotonic() < known[0]:
+            return known[1]
+        asked = time.monotonic()
+        found = await self._read(key)
+        self._known.pop(key, None)
+        if found:
+            self._known[key] = (asked + self._remembered, found)
+            if len(self._known) > AT_MOST:
+                self._known.popitem(last=False)
+        return found
+
+
+class Doors:
+    def __init__(self, gateway: Gateway) -> None:
+        self._memory: Memory[tuple[EndpointKind, str], Endpoint | None] = Memory(
+            lambda key: gateway.resolve_endpoint(*key)
+        )
+
+    async def find(self, kind: EndpointKind, secret: str | None) -> Endpoint | None:
+        if not secret:
+            return None
+        digest = sha256(secret.encode(errors="surrogateescape")).hexdigest()
+        return await self._memory.get((kind, digest))

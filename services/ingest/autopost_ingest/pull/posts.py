@@ -1,0 +1,100 @@
+"""Make a post of an item, in the format that its source asks for."""
+
+from typing import Any
+
+import msgspec
+from autopost_contracts.payload import Button, MediaItem, PostRequest
+from autopost_runtime import telemetry
+from msgspec.structs import replace
+
+from autopost_ingest.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized, Refused, normalize
+from autopost_ingest.pull.items import Item
+from autopost_ingest.pull.sources import Options
+from autopost_ingest.pull.wild_html import escaped
+
+MOST_TAGS = 50
+LONGEST_TAG = 64
+LONGEST_LINK = 2048
+
+
+def request_of(item: Item, options: Options, *, with_media: bool = True) -> PostRequest:
+    url = item.url if len(item.url) <= LONGEST_LINK else ""
+    linked = "link" in options.include and options.button is None
+    fields = {"title": item.title, "url": item.url, "date": item.date}
+    return PostRequest(
+        text="\n\n".join(filter(None, (_part(name, item) for name in options.include))),
+        parse_mode="HTML",
+        links=(url,) if url and linked else (),
+        media=_media(item, options) if with_media else (),
+        buttons=(Button(options.button, url),) if url and options.button else (),
+        tags=_tags(item, options),
+        routing=options.routing,
+        silent=options.silent,
+        disable_preview=options.disable_preview,
+        meta={name: value for name, value in fields.items() if value},
+    )
+
+
+def normalized_words(request: PostRequest) -> Normalized | None:
+    """What can be said before its media is there; ``None`` when all there is to post is media. Raises ``Refused``."""
+    if request.media and not request.text and not request.links:
+        return None
+    return normalize(replace(request, media=()))
+
+
+def post_to_enqueue(
+    request: PostRequest, normalized: Normalized, ref: str, source_id: str, renderings: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """As ``ingest_pull_chunk`` takes it."""
+    return _told(ref, source_id) | {
+        "content_hash": normalized.content_hash,
+        "hash_version": HASH_VERSION,
+        "normalization_version": NORMALIZATION_VERSION,
+        "payload": msgspec.to_builtins(normalized.content) | {"type": normalized.content.type},
+        "tags": normalized.tags,
+        "routing": {"channels": request.routing.channels, "channel_tags": normalized.channel_tags},
+        "renderings": renderings,
+    }
+
+
+def post_to_stage(request: PostRequest, ref: str, source_id: str) -> dict[str, Any]:
+    """The same for one whose media is still to be fetched."""
+    return _told(ref, source_id) | {"request": msgspec.to_builtins(request)}
+
+
+def item_refused(ref: str, problem: Refused | Exception) -> dict[str, Any]:
+    code = "unprocessable" if isinstance(problem, Refused) else "not_storable"
+    return {"source_ref": ref, "code": code, "message": str(problem)[:500]}
+
+
+def _told(ref: str, source_id: str) -> dict[str, Any]:
+    traceparent = telemetry.current_traceparent()
+    return {
+        "source": {"kind": "pull", "source_id": source_id},
+        "source_ref": ref,
+        "trace_id": telemetry.trace_id_of(traceparent),
+        "traceparent": traceparent,
+    }
+
+
+def _part(name: str, item: Item) -> str:
+    match name:
+        case "title":
+            return f"<b>{escaped(item.title)}</b>" if item.title else ""
+        case "summary":
+            return item.summary
+        case "content":
+            return item.content
+        case _:
+            return ""  # the link follows the text, unless it is in it
+
+
+def _media(item: Item, options: Options) -> tuple[MediaItem, ...]:
+    most = {"all": None, "first": 1, "none": 0}[options.media]
+    short = (each for each in item.media if len(each.url) <= LONGEST_LINK)
+    return tuple(MediaItem(type=each.type, url=each.url) for each in short)[:most]
+
+
+def _tags(item: Item, options: Options) -> tuple[str, ...]:
+    found = (tag.strip()[:LONGEST_TAG] for tag in item.tags) if options.item_tags else ()
+    return tuple(dict.fromkeys((*options.tags, *filter(None, found))))[:MOST_TAGS]

@@ -1,0 +1,51 @@
+"""The secrets of sources: by the name that a source gives, under the platform ``pull``."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from autopost_contracts.ids import WorkspaceId
+from autopost_runtime.config import Secret
+from autopost_runtime.sealing import Label, Unopenable, read_keys
+
+from autopost_ingest.pull.gateway import Bound
+from autopost_ingest.pull.sources import Misconfigured
+
+PLATFORM = "pull"
+
+
+class Bindings(Protocol):
+    async def read_credential(self, workspace: WorkspaceId, name: str) -> Bound | None: ...
+
+
+class PullSecrets:
+    """Asked anew for each pull, so a rotation is heard. Raises ``ConfigError`` for a sealing key that is none."""
+
+    def __init__(self, bindings: Bindings, environment: Mapping[str, str] = os.environ) -> None:
+        self._bindings = bindings
+        self._environment = environment
+        self._keys = read_keys(environment)
+
+    async def reveal(self, workspace: WorkspaceId, name: str) -> Secret:
+        """Raises ``Misconfigured`` when there is nothing under this name."""
+        bound = await self._bindings.read_credential(workspace, name)
+        if bound is None:
+            raise Misconfigured(f"no secret is bound to {name!r} under the platform {PLATFORM}", "secret_missing")
+        try:
+            return self._open(bound, Label(str(workspace), PLATFORM, name))
+        except (Unopenable, OSError, ValueError) as exc:
+            reason = str(exc) if isinstance(exc, Unopenable) else "nothing can be read where it should lie"
+            raise Misconfigured(f"the secret {name!r}: {reason}", "secret_missing") from None
+
+    def _open(self, bound: Bound, label: Label) -> Secret:
+        kind, _, place = bound.secret_ref.partition(":")
+        match kind:
+            case "env":
+                return Secret(self._environment.get(place, ""))
+            case "file":
+                return Secret(Path(place).read_text(encoding="utf-8").strip())
+            case _ if self._keys is None:
+                raise Unopenable("it is sealed and AUTOPOST_SECRETS_KEY is not set")
+            case _:
+                return self._keys.open(bound.sealed or b"", label)

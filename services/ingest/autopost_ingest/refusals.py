@@ -1,0 +1,125 @@
+"""Tell what was refused: at most once a second for each endpoint, with how often, and never only on the next refusal.
+
+The first refusal is told at once, those after it are counted here and told by the timer. The timer also tells what
+other replicas counted in the database and nobody came back for.
+"""
+
+import asyncio
+import time
+from collections import deque
+from datetime import timedelta
+
+from autopost_contracts.events import Action
+from autopost_runtime import metrics, telemetry
+from autopost_runtime.database_errors import is_retryable
+from autopost_runtime.logs import get_logger
+from autopost_runtime.web import Problem
+from msgspec import Struct
+
+from autopost_ingest.gateway import Endpoint, Gateway
+
+EVERY = timedelta(seconds=1)
+FAILURES_KEPT = 1000
+
+refusals = metrics.counter("autopost_ingress_refusals_total", "Requests refused, by reason.")
+
+
+class Untold(Struct, kw_only=True):
+    endpoint: Endpoint
+    action: Action
+    counter: str
+    code: str
+    trace_id: str | None
+    count: int = 0
+
+
+class Refusals:
+    def __init__(self, gateway: Gateway, every: timedelta = EVERY) -> None:
+        self._gateway = gateway
+        self._every = every.total_seconds()
+        self._untold: dict[tuple[Endpoint, Action], Untold] = {}
+        self._told_at: dict[tuple[Endpoint, Action], float] = {}
+        self._failed: deque[tuple[Endpoint, str | None, str]] = deque(maxlen=FAILURES_KEPT)
+
+    async def refuse(self, endpoint: Endpoint, action: Action, counter: str, code: str) -> None:
+        """One request of a known endpoint was refused."""
+        key = (endpoint, action)
+        new = Untold(endpoint=endpoint, action=action, counter=counter, code=code, trace_id=_trace_id())
+        untold = self._untold.setdefault(key, new)
+        untold.count, untold.code, untold.trace_id = untold.count + 1, code, new.trace_id
+        if time.monotonic() - self._told_at.get(key, float("-inf")) >= self._every:
+            await self._tell(key)
+
+    def fail(self, endpoint: Endpoint, code: str) -> None:
+        """One request failed on our side. Told by the timer: the answer must not wait for a database in trouble."""
+        self._failed.append((endpoint, _trace_id(), code))
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(self._every)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Also the last thing before the database is closed."""
+        await self._tell_all()
+        try:
+            await self._gateway.flush_refusals()
+        except Exception as exc:
+            _put_up_with(exc)
+
+    async def _tell_all(self) -> None:
+        long_ago = time.monotonic() - self._every
+        self._told_at = {key: at for key, at in self._told_at.items() if at > long_ago}
+        for key in list(self._untold):
+            await self._tell(key)
+        while self._failed:
+            endpoint, trace_id, code = self._failed[0]
+            try:
+                await self._gateway.fail_push(endpoint, trace_id, code)
+            except Exception as exc:
+                _put_up_with(exc)
+                break
+            self._failed.popleft()
+
+    async def _tell(self, key: tuple[Endpoint, Action]) -> None:
+        """What cannot be told now is told later, together with what comes until then."""
+        untold = self._untold.pop(key)
+        self._told_at[key] = time.monotonic()
+        try:
+            await self._gateway.refuse_ingress(
+                untold.endpoint, untold.action, untold.counter, {"code": untold.code}, untold.trace_id, untold.count
+            )
+        except Exception as exc:
+            later = self._untold.setdefault(key, untold)
+            if later is not untold:
+                later.count += untold.count
+            _put_up_with(exc)
+
+
+class Silence(Refusals):
+    """For dry runs, which leave nothing."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def refuse(self, *_: object, **__: object) -> None:
+        pass
+
+    def fail(self, *_: object, **__: object) -> None:
+        pass
+
+
+def refuse(reason: str, problem: Problem) -> Problem:
+    """Counts it for the metrics."""
+    refusals.add(1, {"reason": reason})
+    return problem
+
+
+def _trace_id() -> str | None:
+    return telemetry.trace_id_of(telemetry.current_traceparent())
+
+
+def _put_up_with(exc: Exception) -> None:
+    if not is_retryable(exc):
+        raise exc
+    get_logger().warning("refusals.untold", error=type(exc).__name__)

@@ -1,0 +1,102 @@
+"""Ingest with all its doors and whatever options a test needs: posts, signed posts, the bot's webhook, its timers."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import httpx
+from autopost_contracts.subjects import Topology
+from autopost_ingest.admit import Admission
+from autopost_ingest.bot_webhook import BotWebhook
+from autopost_ingest.dry_run import DryRunner
+from autopost_ingest.dry_run_media import DryMedia
+from autopost_ingest.enqueue import Enqueuer
+from autopost_ingest.gateway import Gateway
+from autopost_ingest.materialize import Materializer
+from autopost_ingest.receive import application
+from autopost_runtime.config import ServiceConfig
+from autopost_runtime.postgres import open_database
+from autopost_runtime.web import HEAD_TIMEOUT, serve
+from harness.databases import Database
+
+from ingest.door import DEMO, Door, Ear
+
+MOMENT = timedelta(milliseconds=200)
+LONG = timedelta(seconds=20)
+
+
+class OpenDoor(Door):
+    """A door that also takes raw bytes, so that a request may lie."""
+
+    port = 0
+
+    async def raw(self, *pieces: bytes, pause: timedelta = timedelta()) -> tuple[int, dict[str, Any]]:
+        """The first answer: its status and its body. 0 when the connection was closed without one."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(pause.total_seconds())
+            return await answer_of(reader)
+        except ConnectionError:
+            return 0, {}
+        finally:
+            writer.close()
+
+
+async def answer_of(reader: asyncio.StreamReader) -> tuple[int, dict[str, Any]]:
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        first, *lines = head.split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
+    except asyncio.IncompleteReadError:
+        return 0, {}
+    return int(first.split()[1]), json.loads(body) if "json" in headers.get("content-type", "") else {}
+
+
+def tell(line: str) -> None:
+    """For whoever reads the output of the run, whatever pytest captures."""
+    if sys.__stderr__ is not None:
+        sys.__stderr__.write(f"\n{line}\n")
+
+
+def head(*headers: str, path: str = "/v1/posts", secret: str = DEMO) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "Host: ingest", f"Authorization: Bearer {secret}", *headers, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+@asynccontextmanager
+async def opened(
+    database: Database,
+    *,
+    body_timeout: timedelta = LONG,
+    head_timeout: timedelta = HEAD_TIMEOUT,
+    timers: bool = False,
+    bus: Any = None,
+    topology: Topology | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> AsyncIterator[OpenDoor]:
+    """``settings`` are those of ``Admission``; ``timers`` makes refusals told as in the running service."""
+    config = ServiceConfig(database_url=database.url, database_role="autopost_ingest", database_pool=20)
+    limits = httpx.Limits(max_connections=200)
+    async with open_database(config, "ingest") as pool, httpx.AsyncClient(limits=limits, timeout=30) as http:
+        gateway, ear, topology = Gateway(pool), Ear(), topology or Topology()
+        admission = Admission(gateway, body_timeout, **(settings or {}))
+        materializer = Materializer(gateway)
+        enqueuer = Enqueuer(gateway, bus or ear, topology, audit_deduped=False)
+        dry_runner = DryRunner(admission, gateway, DryMedia(materializer, None))
+        app = application(admission, materializer, enqueuer, dry_runner)
+        BotWebhook(admission, gateway, bus or ear, topology).add_to(app)
+        telling = asyncio.create_task(admission.refusals.run()) if timers else None
+        async with await serve(app, "127.0.0.1", 0, head_timeout=head_timeout) as site:
+            door = OpenDoor(site.url, http, database, ear)
+            door.port = site.port
+            yield door
+        if telling:
+            telling.cancel()

@@ -1,0 +1,254 @@
+"""Every refusal leaves its event and its count, none leaves a message, and no count waits for ever."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from autopost_ingest.buckets import Buckets
+from autopost_ingest.gateway import Endpoint
+from harness.databases import Database
+from harness.eventually import eventually
+
+from ingest.door import DEMO, DEMO_WORKSPACE, SHOP, TABLES
+from ingest.opening import OpenDoor, opened
+
+EVENTS = (
+    "SELECT jsonb_object_agg(action, n) FROM (SELECT action, sum((meta ->> 'count')::int) AS n FROM events "
+    "WHERE action::text LIKE 'ingress%' GROUP BY 1) e"
+)
+COUNTS = (
+    "SELECT jsonb_object_agg(key, n) FROM (SELECT key, sum(value::int) AS n FROM ingest_runs, "
+    "jsonb_each_text(stats_json) WHERE finished_at IS NOT NULL GROUP BY 1) c"
+)
+UNFINISHED = "SELECT count(*) FROM ingest_runs WHERE finished_at IS NULL"
+
+
+@pytest.fixture
+async def door(seeded_database: Database) -> AsyncIterator[OpenDoor]:
+    async with opened(seeded_database, timers=True) as door:
+        yield door
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "event", "counter", "code"),
+    [
+        ({"content": b" " * 300_000}, 413, "ingress_payload_rejected", "payload_rejected", "content_too_large"),
+        (
+            {"content": b"x", "headers": {"Content-Encoding": "gzip"}},
+            *(415, "ingress_payload_rejected", "payload_rejected", "unsupported_media_type"),
+        ),
+        ({"content": b"{"}, 400, "ingress_payload_rejected", "payload_rejected", "malformed"),
+        ({"params": {"x": "1"}, "content": b"{}"}, 400, "ingress_payload_rejected", "payload_rejected", "malformed"),
+        ({"content": b"{}"}, 422, "ingress_payload_rejected", "payload_rejected", "unprocessable"),
+    ],
+    ids=["too large", "encoded", "no JSON", "unknown parameter", "makes no sense"],
+)
+async def test_a_refused_request_leaves_its_event_and_its_count_and_nothing_else(
+    door: OpenDoor, options: dict[str, Any], status: int, event: str, counter: str, code: str
+) -> None:
+    answer = await door.post(**options)
+
+    assert answer.status_code == status
+    assert await door.sql(EVENTS) == f'{{"{event}": 1}}'
+    assert await door.sql("SELECT error ->> 'code' FROM events") == code
+    assert await door.sql(COUNTS) == f'{{"{counter}": 1}}'
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_paused_workspace_is_told_of_and_a_disabled_one_keeps_nothing(door: OpenDoor) -> None:
+    await door.sql("UPDATE workspaces SET status = 'paused'")
+    paused = await door.post()
+    told = await door.sql("SELECT error ->> 'code' FROM events WHERE action = 'ingress_config_error'")
+    await door.sql("UPDATE workspaces SET status = 'disabled'")
+    runs = await door.sql("SELECT count(*) FROM ingest_runs")
+
+    async def disabled() -> bool:
+        return (await door.post()).status_code == 403
+
+    await eventually(disabled)
+    assert (paused.status_code, told, await door.sql(COUNTS)) == (503, "workspace_paused", '{"skipped": 1}')
+    assert await door.sql("SELECT count(*) FROM ingest_runs") == runs
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_stranger_leaves_nothing_at_all(door: OpenDoor) -> None:
+    await asyncio.gather(*(door.post(secret="wrong") for _ in range(20)))
+
+    for table in (*TABLES, "ingest_runs", "events", "ingress_gates"):
+        assert await door.sql(f"SELECT count(*) FROM {table}") == 0
+
+
+async def test_the_last_refusals_of_a_burst_are_told_although_none_follows(door: OpenDoor) -> None:
+    answers = await asyncio.gather(*(door.post(content=b"{") for _ in range(30)))
+    assert [answer.status_code for answer in answers] == [400] * 30
+
+    async def all_told() -> bool:
+        return await door.sql(COUNTS) == '{"payload_rejected": 30}'
+
+    await eventually(all_told, within=timedelta(seconds=5))
+    assert await door.sql(EVENTS) == '{"ingress_payload_rejected": 30}'
+    assert await door.sql("SELECT count(*) FROM events") <= 4
+
+
+async def test_refusals_counted_in_the_database_are_told_too_although_none_follows(door: OpenDoor) -> None:
+    answers = await asyncio.gather(*(door.post({"text": "same"}) for _ in range(30)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 29 + [202]
+
+    async def all_told() -> bool:
+        return await door.sql("SELECT sum((stats_json ->> 'dedup_dropped')::int) FROM ingest_runs") == 29
+
+    await eventually(all_told, within=timedelta(seconds=5))
+    assert await door.sql(EVENTS) == '{"ingress_dedup_dropped": 29}'
+    assert await door.sql("SELECT count(*) FROM events WHERE action = 'ingress_dedup_dropped'") <= 4
+
+
+async def test_every_request_of_a_burst_over_the_rate_is_in_some_run(door: OpenDoor) -> None:
+    answers = await asyncio.gather(*(door.post({"text": str(n)}, secret=SHOP) for n in range(40)))
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert 20 <= len(refused) < 40
+    assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
+
+    async def all_told() -> bool:
+        counted = "SELECT sum(coalesce((stats_json ->> 'rate_limited')::int, (stats_json ->> 'accepted')::int))"
+        return await door.sql(f"{counted} FROM ingest_runs") == 40
+
+    await eventually(all_told, within=timedelta(seconds=5))
+    assert await door.sql(EVENTS) == f'{{"ingress_rate_limited": {len(refused)}}}'
+    assert await door.sql(UNFINISHED) == 0
+
+
+async def test_what_could_not_be_told_is_told_when_the_database_is_back(door: OpenDoor) -> None:
+    await door.sql("ALTER FUNCTION refuse_ingress(uuid,uuid,text,event_action,text,jsonb,text,bigint) RENAME TO hidden")
+    await door.sql(
+        "CREATE FUNCTION refuse_ingress(uuid,uuid,text,event_action,text,jsonb,text,bigint) RETURNS void "
+        "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'away' USING ERRCODE = '57P03'; END $$"
+    )
+    await door.sql("GRANT EXECUTE ON FUNCTION refuse_ingress TO autopost_ingest")
+    answers = [await door.post(content=b"{") for _ in range(3)]
+    await door.sql("DROP FUNCTION refuse_ingress")
+    await door.sql("ALTER FUNCTION hidden RENAME TO refuse_ingress")
+
+    async def told() -> bool:
+        return await door.sql(COUNTS) == '{"payload_rejected": 3}'
+
+    assert [answer.status_code for answer in answers] == [400] * 3
+    await eventually(told, within=timedelta(seconds=5))
+
+
+FAILING = """
+CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql
+    AS $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{code}'; END $$;
+CREATE TRIGGER fail BEFORE INSERT ON {table} FOR EACH STATEMENT EXECUTE FUNCTION fail();
+"""
+
+
+@pytest.mark.parametrize("table", ["messages", "renderings", "deliveries"])
+async def test_a_request_that_failed_after_its_receipt_is_accepted_when_it_comes_again(
+    door: OpenDoor, seeded_database: Database, table: str
+) -> None:
+    post = {"text": "again", "source_ref": "42"}
+    await seeded_database.pool.execute(FAILING.format(code="55P03", table=table))
+    failed = await door.post(post)
+    left = await door.rows()
+    await door.sql(f"DROP TRIGGER fail ON {table}")
+
+    again = await door.post(post)
+
+    assert (failed.status_code, failed.headers["Retry-After"]) == (503, "2")
+    assert left == dict.fromkeys(TABLES, 0)
+    assert (again.status_code, again.json()["channels"]["enqueued"]) == (202, 40)
+
+
+@pytest.mark.parametrize(("code", "status"), [("55P03", 503), ("22012", 500)])
+async def test_a_request_that_failed_leaves_a_finished_run_that_says_so(
+    door: OpenDoor, seeded_database: Database, code: str, status: int
+) -> None:
+    await seeded_database.pool.execute(FAILING.format(code=code, table="messages"))
+
+    answer = await door.post({"text": "a"})
+
+    run = "SELECT stats_json ->> 'code' FROM ingest_runs WHERE finished_at IS NOT NULL"
+    assert answer.status_code == status
+    assert await eventually(lambda: door.sql(run)) == code
+    assert await door.sql(UNFINISHED) == 0
+
+
+def _endpoint(rate: float | None) -> Endpoint:
+    fields: dict[str, Any] = {"workspace_id": DEMO_WORKSPACE, "endpoint_id": UUID(int=1)}
+    return Endpoint(**fields, workspace_status="active", max_payload_bytes=1, ingress_rps=rate)
+
+
+def test_the_local_bucket_lets_a_second_of_the_rate_through_and_no_more() -> None:
+    buckets = Buckets()
+
+    waits = [buckets.take(_endpoint(5)) for _ in range(20)]
+
+    assert waits[:5] == [None] * 5
+    assert all(wait is not None and timedelta() < wait <= timedelta(seconds=0.2) for wait in waits[6:])
+
+
+@pytest.mark.parametrize("rate", [None, 0])
+def test_without_a_rate_the_local_bucket_lets_everything_through(rate: float | None) -> None:
+    buckets = Buckets()
+
+    assert {buckets.take(_endpoint(rate)) for _ in range(10_000)} == {None}
+
+
+async def test_what_the_local_bucket_refuses_never_asks_the_shared_gate(door: OpenDoor) -> None:
+    await door.sql(
+        "UPDATE workspace_endpoints SET ingress_rps = 0.5 WHERE secret_hash = encode(sha256($1), 'hex')", DEMO.encode()
+    )
+    first = await door.post({"text": "a"})
+    moved = await door.sql("SELECT full_until FROM ingress_gates")
+
+    again = await door.post({"text": "b"})
+
+    assert (first.status_code, again.status_code) == (202, 429)
+    assert await door.sql("SELECT full_until FROM ingress_gates") == moved
+
+
+Condition = Callable[[], Any]
+
+
+async def test_a_secret_rotates_under_load_without_a_lost_request(door: OpenDoor) -> None:
+    new, statuses, secrets = "the-new-secret-of-the-demo-endpoint", [], {"use": DEMO}
+    stop = asyncio.Event()
+
+    async def send(sender: int) -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            post = {"text": f"{sender} {number}", "source_ref": f"{sender}-{number}"}
+            statuses.append((await door.post(post, secret=secrets["use"])).status_code)
+
+    def sent(more: int) -> Condition:
+        goal = len(statuses) + more
+        return lambda: len(statuses) >= goal
+
+    senders = [asyncio.create_task(send(sender)) for sender in range(4)]
+    await eventually(sent(20))
+    await door.sql(
+        "INSERT INTO workspace_endpoints (workspace_id, kind, secret_hash, ingress_rps) "
+        "VALUES ($1, 'webhook_push', encode(sha256($2), 'hex'), NULL)",
+        *(DEMO_WORKSPACE, new.encode()),
+    )
+    await eventually(sent(20))
+    secrets["use"] = new
+    await eventually(sent(20))
+    await door.sql(
+        "UPDATE workspace_endpoints SET enabled = false WHERE secret_hash = encode(sha256($1), 'hex')", DEMO.encode()
+    )
+    await eventually(sent(20))
+    stop.set()
+    await asyncio.gather(*senders)
+
+    assert set(statuses) == {202}
+    assert (await door.rows())["messages"] == len(statuses)
+
+    async def old_is_over() -> bool:
+        return (await door.post({"text": "late"}, secret=DEMO)).status_code == 401
+
+    await eventually(old_is_over, within=timedelta(seconds=2))

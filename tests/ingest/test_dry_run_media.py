@@ -1,0 +1,152 @@
+"""A dry run of a post whose media stands at a URL: fetched and thrown away, or skipped."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from ipaddress import ip_network
+from typing import Any
+
+import httpx
+import pytest
+from aiohttp import web
+from autopost_contracts.subjects import Topology
+from autopost_ingest.admit import Admission
+from autopost_ingest.download import Downloader, Limits
+from autopost_ingest.dry_run import DryRunner
+from autopost_ingest.dry_run_media import DryMedia
+from autopost_ingest.enqueue import Enqueuer
+from autopost_ingest.gateway import Gateway
+from autopost_ingest.materialize import Materializer
+from autopost_ingest.receive import application
+from autopost_runtime.addresses import Guard
+from autopost_runtime.config import ServiceConfig
+from autopost_runtime.fetch import Fetcher
+from autopost_runtime.postgres import open_database
+from autopost_runtime.web import Site, serve
+from harness.databases import Database
+from harness.telegram_media import png
+
+from ingest.door import Door, Ear
+from ingest.test_dry_run import dry_run, everything, told
+
+PICTURE = png(800, 20)
+"""Too long for a photo: its measures change the plan."""
+
+
+class Gallery:
+    """A web server with pictures; ``asked`` counts."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.url = ""
+
+    async def show(self, request: web.Request) -> web.Response:
+        self.asked.append(request.path)
+        if request.path == "/gone.png":
+            return web.Response(status=404)
+        if request.path == "/page.png":
+            return web.Response(text="<html>", content_type="image/png")
+        return web.Response(body=PICTURE, content_type="text/plain")
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Site]:
+        app = web.Application()
+        app.router.add_get("/{name}", self.show)
+        async with await serve(app, "127.0.0.1", 0) as site:
+            self.url = site.url
+            yield site
+
+
+@pytest.fixture
+async def gallery() -> AsyncIterator[Gallery]:
+    made = Gallery()
+    async with made.opened():
+        yield made
+
+
+@pytest.fixture
+async def door(seeded_database: Database) -> AsyncIterator[Door]:
+    """Fetches, also from this machine."""
+    config = ServiceConfig(database_url=seeded_database.url, database_role="autopost_ingest", database_pool=4)
+    downloader = Downloader(Fetcher(Guard((ip_network("127.0.0.0/8"),))), Limits())
+    async with open_database(config, "ingest") as database, httpx.AsyncClient() as http:
+        gateway, materializer, ear = Gateway(database), Materializer(Gateway(database)), Ear()
+        admission = Admission(gateway, timedelta(seconds=1))
+        dry_runner = DryRunner(admission, gateway, DryMedia(materializer, downloader))
+        enqueuer = Enqueuer(gateway, ear, Topology(), audit_deduped=False)  # type: ignore[arg-type]
+        async with await serve(application(admission, materializer, enqueuer, dry_runner), "127.0.0.1", 0) as site:
+            yield Door(site.url, http, seeded_database, ear)
+
+
+def post(*urls: str, **more: Any) -> dict[str, Any]:
+    return {"text": "hello", "media": [{"type": "photo", "url": url} for url in urls], **more}
+
+
+def hashes(found: dict[str, Any]) -> set[str | None]:
+    return {channel["plan_hash"] for channel in found["channels"]}
+
+
+async def test_it_is_fetched_and_the_plan_is_that_of_the_same_bytes_once_they_are_stored(
+    door: Door, gallery: Gallery
+) -> None:
+    before = await everything(door)
+    found = await told(door, post(f"{gallery.url}/picture.png"))
+    after = await everything(door)
+
+    ref = await door.store(PICTURE, "image/png", width=800, height=20, name="picture.png")
+    stored = {"text": "hello", "media": [{"type": "photo", "blob_ref": ref}]}
+
+    assert before == after
+    assert gallery.asked == ["/picture.png"]
+    again = await told(door, stored)
+    assert hashes(found) == hashes(again)
+    assert None not in hashes(found)
+    assert found["content_hash"] == again["content_hash"]
+    await door.post(stored)
+    assert await door.sql("SELECT array_agg(DISTINCT plan_hash ORDER BY plan_hash) FROM renderings") == sorted(
+        hashes(found)
+    )
+
+
+async def test_the_same_url_is_fetched_once(door: Door, gallery: Gallery) -> None:
+    found = await told(door, post(*[f"{gallery.url}/a.png"] * 3))
+
+    assert gallery.asked == ["/a.png"]
+    assert found["counts"]["enqueued"] == 40
+
+
+async def test_skipped_media_is_not_asked_for_and_leaves_the_hashes_open(door: Door, gallery: Gallery) -> None:
+    found = await told(door, post(f"{gallery.url}/picture.png"), query="?dry_run=1&media=skip")
+
+    assert gallery.asked == []
+    assert hashes(found) == {None}
+    assert found["content_hash"] is None
+    assert {channel["dedup"]["known"] for channel in found["channels"]} == {False}
+    assert found["counts"]["enqueued"] == 40
+    shown = {plan["plan"]["parts"][0]["media"][0]["blob_ref"] for plan in found["plans"].values()}
+    assert shown == {"skipped:media[0]"}
+
+
+async def test_where_nothing_is_skipped_nothing_is_left_open(door: Door) -> None:
+    found = await told(door, {"text": "a"}, query="?dry_run=1&media=skip")
+
+    assert None not in hashes(found)
+    assert found["content_hash"]
+
+
+@pytest.mark.parametrize(("name", "code"), [("gone.png", "http_404"), ("page.png", "wrong_type")])
+async def test_what_cannot_be_had_is_named_by_its_place(door: Door, gallery: Gallery, name: str, code: str) -> None:
+    before = await everything(door)
+
+    answer = await dry_run(door, post(f"{gallery.url}/a.png", f"{gallery.url}/{name}"))
+
+    told_field = (answer.status_code, answer.json()["field"], answer.json()["detail"])
+    assert told_field == (422, "media[1].url", f"it cannot be fetched: {code}")
+    assert await everything(door) == before
+
+
+async def test_it_cannot_be_led_inside(door: Door) -> None:
+    answer = await dry_run(door, post("http://169.254.169.254/latest/meta-data/"))
+
+    assert (answer.status_code, answer.json()["field"]) == (422, "media[0].url")
+    assert "cannot be fetched" in answer.json()["detail"]

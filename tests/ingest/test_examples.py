@@ -1,0 +1,126 @@
+"""The examples of the repository do what they say, against the running service."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from harness.databases import Database
+
+from ingest.door import DEMO, Door
+from ingest.opening import opened
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RELEASE = {
+    "github.repository": "we/shop",
+    "github.event.release.name || github.event.release.tag_name": 'Spring "24" $(touch hacked) `id` \'; exit 3',
+    "github.event.release.tag_name": "v1.4",
+    "github.event.release.html_url": "https://git.example/we/shop/releases/v1.4",
+}
+
+
+@pytest.fixture
+async def door(seeded_database: Database) -> Any:
+    async with opened(seeded_database) as made:
+        yield made
+
+
+async def run(door: Door, *command: str, cwd: Path, secret: str = DEMO, **env: str) -> tuple[int, str]:
+    known = {"AUTOPOST_URL": door.url, "AUTOPOST_SECRET": secret, "PATH": os.environ["PATH"]}
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=cwd, env={**known, **env}, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), timeout=60)
+    return process.returncode or 0, output.decode()
+
+
+async def post(door: Door) -> dict[str, Any]:
+    """The one that is stored."""
+    [row] = await door._database.pool.fetch("SELECT payload, tags, source_ref FROM messages")
+    return {**json.loads(row["payload"]), "tags": row["tags"], "source_ref": row["source_ref"]}
+
+
+async def test_the_script_posts_a_file_once_and_says_what_became_of_it(door: Door, tmp_path: Path) -> None:
+    command = (str(EXAMPLES / "post.sh"), str(EXAMPLES / "post.json"))
+
+    first, again = [await run(door, *command, cwd=tmp_path) for _ in range(2)]
+
+    assert (first[0], json.loads(first[1])["status"]) == (0, "accepted"), first
+    assert (again[0], json.loads(again[1])["status"]) == (0, "duplicate")
+    assert (await post(door))["text"].startswith("<b>We are open again</b>")
+
+
+async def test_the_script_shows_what_would_happen(door: Door, tmp_path: Path) -> None:
+    command = (str(EXAMPLES / "post.sh"), str(EXAMPLES / "post.json"))
+
+    code, output = await run(door, *command, cwd=tmp_path, DRY_RUN="1")
+
+    assert (code, json.loads(output)["counts"]["enqueued"]) == (0, 40)
+    assert await door.sql("SELECT count(*) FROM messages") == 0
+
+
+async def test_the_script_fails_with_the_refusal_in_words(door: Door, tmp_path: Path) -> None:
+    code, output = await run(door, str(EXAMPLES / "post.sh"), str(EXAMPLES / "post.json"), cwd=tmp_path, secret="wrong")
+
+    assert code != 0
+    assert "no enabled endpoint has this secret" in output
+
+
+async def test_python_posts_and_asks_again_without_posting_twice(door: Door, tmp_path: Path) -> None:
+    command = (sys.executable, "-I", str(EXAMPLES / "post.py"), "Привет, «мир»", "--tag", "News", "--source-ref", "1")
+
+    first, again = [await run(door, *command, cwd=tmp_path) for _ in range(2)]
+
+    assert (first[0], json.loads(first[1])["status"]) == (0, "accepted"), first
+    assert (again[0], json.loads(again[1])["status"]) == (0, "duplicate")
+    stored = await post(door)
+    assert (stored["text"], stored["tags"], stored["source_ref"]) == ("Привет, «мир»", ["news"], "1")
+
+
+async def test_python_shows_what_would_happen_and_what_was_refused(door: Door, tmp_path: Path) -> None:
+    command = (sys.executable, "-I", str(EXAMPLES / "post.py"), "<b>a</b>", "--parse-mode", "HTML")
+
+    dry = await run(door, *command, "--dry-run", cwd=tmp_path)
+    refused = await run(door, *command, "--link", "nowhere", cwd=tmp_path)
+
+    assert (dry[0], json.loads(dry[1])["verdict"]) == (0, "accepted")
+    assert (refused[0], json.loads(refused[1])["field"]) == (1, "links[0]")
+    assert await door.sql("SELECT count(*) FROM messages") == 0
+
+
+async def test_python_needs_nothing_installed() -> None:
+    imported = {
+        line.split()[1].split(".")[0]
+        for line in (EXAMPLES / "post.py").read_text().splitlines()
+        if line.startswith(("import ", "from "))
+    }
+
+    assert imported <= set(sys.stdlib_module_names)
+
+
+async def test_the_workflow_announces_a_release_once_whatever_it_is_called(door: Door, tmp_path: Path) -> None:
+    workflow = yaml.safe_load((EXAMPLES / "release.yml").read_text())
+    [step] = workflow["jobs"]["announce"]["steps"]
+    env = {name: filled(value, door) for name, value in step["env"].items()}
+
+    first, again = [await run(door, "bash", "-e", "-c", step["run"], cwd=tmp_path, **env) for _ in range(2)]
+
+    assert workflow[True] == {"release": {"types": ["published"]}}  # what YAML makes of the word on
+    assert "${{" not in step["run"]
+    assert (first[0], json.loads(first[1])["status"]) == (0, "accepted"), first
+    assert (again[0], json.loads(again[1])["status"]) == (0, "duplicate")
+    stored = await post(door)
+    assert stored["text"] == f"we/shop: {RELEASE['github.event.release.name || github.event.release.tag_name']}"
+    assert stored["links"] == ["https://git.example/we/shop/releases/v1.4"]
+    assert (stored["tags"], stored["source_ref"]) == (["release"], "release:we/shop:v1.4")
+    assert not (tmp_path / "hacked").exists()
+
+
+def filled(expression: str, door: Door) -> str:
+    """As the runner would."""
+    known = {**RELEASE, "vars.AUTOPOST_URL": door.url, "secrets.AUTOPOST_SECRET": DEMO}
+    return known[expression.removeprefix("${{").removesuffix("}}").strip()]

@@ -1,0 +1,230 @@
+"""Bodies and heads that are too large, too slow, encoded, lied about or of another type. Real sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from harness.databases import Database
+from harness.eventually import eventually
+
+from ingest.door import TABLES
+from ingest.opening import LONG, MOMENT, OpenDoor, answer_of, head, opened
+
+LIMIT = 262_144
+REJECTED = "SELECT error ->> 'code' FROM events WHERE action = 'ingress_payload_rejected'"
+
+
+@pytest.fixture
+async def door(seeded_database: Database) -> AsyncIterator[OpenDoor]:
+    async with opened(seeded_database) as door:
+        yield door
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (head(f"Content-Length: {LIMIT + 1}"),),
+        (head("Content-Length: 999999999999"),),
+        (head("Transfer-Encoding: chunked"), b"40001\r\n" + b" " * (LIMIT + 1)),
+        (head("Transfer-Encoding: chunked"), *[b"8000\r\n" + b" " * 0x8000 + b"\r\n"] * 9),
+    ],
+    ids=["said", "said a lot", "one chunk", "many chunks"],
+)
+async def test_a_body_over_the_limit_is_413_as_soon_as_it_is_known(door: OpenDoor, pieces: tuple[bytes, ...]) -> None:
+    """None of these bodies comes to its end, so nobody can have waited for it."""
+    status, told = await door.raw(*pieces)
+
+    assert (status, told["title"]) == (413, "Content Too Large")
+    assert await door.sql(REJECTED) == "content_too_large"
+    assert await door.sql("SELECT stats_json ->> 'payload_rejected' FROM ingest_runs") == "1"
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_body_of_exactly_the_limit_is_read(door: OpenDoor) -> None:
+    body = b'{"text": "a"}'.ljust(LIMIT)
+
+    status, _ = await door.raw(head(f"Content-Length: {LIMIT}"), body)
+
+    assert status == 202
+
+
+async def test_a_body_shorter_than_its_content_length_never_becomes_a_post(door: OpenDoor) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+    writer.write(head("Content-Length: 100") + b'{"text": "a"}')
+    writer.close()
+
+    assert await reader.read() == b""
+    assert await eventually(lambda: door.sql(REJECTED)) == "malformed"
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+@pytest.mark.parametrize(
+    ("header", "field"),
+    [
+        ("Content-Encoding: gzip", "Content-Encoding"),
+        ("Content-Encoding: identity", "Content-Encoding"),
+        ("Content-Encoding:", "Content-Encoding"),
+        ("Content-Type: text/plain", "Content-Type"),
+        ("Content-Type: application/x-www-form-urlencoded", "Content-Type"),
+        ("Content-Type: application/json; charset=windows-1251", "Content-Type"),
+        ("Content-Type: nonsense", "Content-Type"),
+    ],
+)
+async def test_an_encoded_body_or_another_type_is_415(door: OpenDoor, header: str, field: str) -> None:
+    status, told = await door.raw(head(header, "Content-Length: 13"), b'{"text": "a"}')
+
+    assert (status, told["field"]) == (415, field)
+    assert await door.sql(REJECTED) == "unsupported_media_type"
+    assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_body_that_says_it_is_compressed_on_the_way_is_415(door: OpenDoor) -> None:
+    status, told = await door.raw(head("Transfer-Encoding: gzip, chunked"), b"0\r\n\r\n")
+
+    assert (status, told["field"]) == (415, "Transfer-Encoding")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Content-Type: application/json",
+        "Content-Type: application/json; charset=UTF-8",
+        "Content-Type: application/vnd.shop+json",
+        "X-Nothing: said",
+    ],
+)
+async def test_json_is_taken_under_each_of_its_names_and_without_one(door: OpenDoor, header: str) -> None:
+    status, _ = await door.raw(head(header, "Content-Length: 13"), b'{"text": "a"}')
+
+    assert status == 202
+
+
+@pytest.mark.parametrize(
+    ("within", "idle"), [(MOMENT, LONG), (LONG, MOMENT)], ids=["it takes too long", "it pauses too long"]
+)
+async def test_a_body_that_comes_too_slowly_is_408(
+    seeded_database: Database, within: timedelta, idle: timedelta
+) -> None:
+    async with opened(seeded_database, body_timeout=within, settings={"body_idle": idle}) as door:
+        status, _ = await door.raw(head("Content-Length: 100"), b"{")
+
+        assert status == 408
+        assert await door.sql(REJECTED) == "too_slow"
+        assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_steady_drip_does_not_renew_the_time_of_a_body(seeded_database: Database) -> None:
+    async with opened(seeded_database, body_timeout=MOMENT * 2, settings={"body_idle": MOMENT}) as door:
+        status, _ = await door.raw(head("Content-Length: 100"), *[b" "] * 50, pause=MOMENT / 20)
+
+        assert status == 408
+
+
+@pytest.mark.parametrize("start", [b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+async def test_a_head_that_does_not_come_to_its_end_is_408(seeded_database: Database, start: bytes) -> None:
+    async with opened(seeded_database, head_timeout=MOMENT) as door:
+        assert await door.raw(start) == (408, {})
+
+
+async def test_a_dripping_head_is_not_renewed_by_its_drops(seeded_database: Database) -> None:
+    async with opened(seeded_database, head_timeout=MOMENT) as door:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+
+        async def drip() -> None:
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+
+        writer.write(b"POST /v1/posts HTTP/1.1\r\nX-Slow: ")
+        dripping = asyncio.create_task(drip())
+        async with asyncio.timeout(10):
+            status, _ = await answer_of(reader)
+        dripping.cancel()
+        writer.close()
+
+    assert status == 408
+
+
+async def test_an_idle_connection_between_two_posts_is_not_taken_for_a_slow_head(seeded_database: Database) -> None:
+    async with opened(seeded_database, head_timeout=MOMENT) as door:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+        answers = []
+        for number in range(2):
+            body = b'{"text": "%d"}' % number
+            writer.write(head(f"Content-Length: {len(body)}") + body)
+            answers.append((await answer_of(reader))[0])
+            with pytest.raises(TimeoutError):  # nothing more is said in twice the time of a head
+                await asyncio.wait_for(reader.read(), MOMENT.total_seconds() * 2)
+        writer.close()
+
+    assert answers == [202, 202]
+
+
+async def test_many_slow_senders_keep_no_one_else_waiting(seeded_database: Database) -> None:
+    async with opened(seeded_database) as door:
+        slow = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(100)]
+        for number, (_, writer) in enumerate(slow):
+            writer.write(head("Content-Length: 100") + b"{" if number % 2 else b"POST /v1/po")
+
+        answers = [await door.post({"text": str(number)}) for number in range(5)]
+
+        assert [answer.status_code for answer in answers] == [202] * 5
+        for _, writer in slow:
+            writer.close()
+
+
+async def test_bodies_together_take_a_bounded_memory(seeded_database: Database) -> None:
+    async with opened(seeded_database, settings={"body_memory": 2 * LIMIT}) as door:
+        slow = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(3)]
+        for _, writer in slow:
+            writer.write(head(f"Content-Length: {LIMIT}") + b"{")
+        waiting = [asyncio.create_task(answer_of(reader)) for reader, _ in slow]
+        [refused], _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+
+        one_more = await door.post({"text": "a"})
+
+        assert (refused.result()[0], one_more.status_code, one_more.headers["Retry-After"]) == (503, 503, "1")
+        for _, writer in slow:
+            writer.close()
+
+        async def free_again() -> bool:
+            return (await door.post({"text": "b"})).status_code in (200, 202)
+
+        await eventually(free_again)
+        await asyncio.gather(*waiting)
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        head(f"X-Long: {'a' * 9000}"),
+        head(*[f"X-{number}: a" for number in range(200)]),
+        head(path="/v1/posts?" + "a" * 9000),
+        head("Content-Length: 3", "Content-Length: 4"),
+        head("Content-Length: 3", "Transfer-Encoding: chunked"),
+        head("Content-Length: -1"),
+        head("X-Bad\x01: a"),
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    ],
+    ids=["long header", "many headers", "long path", "two lengths", "length and chunks", "negative", "control", "TLS"],
+)
+async def test_what_is_no_http_is_400_in_our_words_and_never_sent_back(door: OpenDoor, request_head: bytes) -> None:
+    status, told = await door.raw(request_head, b"{}")
+
+    assert status == 400
+    assert told == {
+        "type": "about:blank",
+        "title": "Bad Request",
+        "status": 400,
+        "detail": "this is not HTTP as we read it, or its head is too large",
+    }
+
+
+async def test_a_secret_in_a_head_that_cannot_be_read_reaches_no_log(
+    door: OpenDoor, caplog: pytest.LogCaptureFixture
+) -> None:
+    status, _ = await door.raw(b"POST /v1/posts HTTP/1.1\r\nAuthorization: Bearer hidden-secret\x01\r\n\r\n")
+
+    assert status == 400
+    assert "hidden-secret" not in caplog.text
