@@ -21,7 +21,6 @@ from autopost_ingest.pull.secrets import PullSecrets
 from autopost_runtime.addresses import Guard
 from autopost_runtime.config import ServiceConfig
 from autopost_runtime.fetch import Fetcher
-from autopost_runtime.postgres import Database as Pool
 from autopost_runtime.postgres import open_database
 from autopost_runtime.web import serve
 from harness.databases import Database
@@ -210,6 +209,3 @@ def entry(name: str | int, more: str = "") -> str:
 def numbered(count: int) -> str:
     """The newest first, as feeds are."""
     return rss(*(entry(f"{number:04}") for number in reversed(range(count))))
-
-
-__all__ = ["HERE", "Pool", "Pulls", "Replica", "Site", "entry", "numbered", "rss"]

@@ -58,20 +58,25 @@ async def test_a_refused_request_leaves_its_event_and_its_count_and_nothing_else
     assert await door.rows() == dict.fromkeys(TABLES, 0)
 
 
-async def test_a_paused_workspace_is_told_of_and_a_disabled_one_keeps_nothing(door: OpenDoor) -> None:
+async def test_a_paused_workspace_is_told_of(door: OpenDoor) -> None:
     await door.sql("UPDATE workspaces SET status = 'paused'")
-    paused = await door.post()
-    told = await door.sql("SELECT error ->> 'code' FROM events WHERE action = 'ingress_config_error'")
-    await door.sql("UPDATE workspaces SET status = 'disabled'")
-    runs = await door.sql("SELECT count(*) FROM ingest_runs")
 
-    async def disabled() -> bool:
-        return (await door.post()).status_code == 403
+    answer = await door.post()
 
-    await eventually(disabled)
-    assert (paused.status_code, told, await door.sql(COUNTS)) == (503, "workspace_paused", '{"skipped": 1}')
-    assert await door.sql("SELECT count(*) FROM ingest_runs") == runs
+    assert answer.status_code == 503
+    assert await door.sql("SELECT error ->> 'code' FROM events") == "workspace_paused"
+    assert (await door.sql(EVENTS), await door.sql(COUNTS)) == ('{"ingress_config_error": 1}', '{"skipped": 1}')
     assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_disabled_workspace_keeps_nothing_at_all(door: OpenDoor) -> None:
+    await door.sql("UPDATE workspaces SET status = 'disabled'")
+
+    answer = await door.post()
+
+    assert answer.status_code == 403
+    for table in (*TABLES, "ingest_runs", "events", "ingress_gates"):
+        assert await door.sql(f"SELECT count(*) FROM {table}") == 0
 
 
 async def test_a_stranger_leaves_nothing_at_all(door: OpenDoor) -> None:
@@ -208,6 +213,19 @@ async def test_what_the_local_bucket_refuses_never_asks_the_shared_gate(door: Op
 
     assert (first.status_code, again.status_code) == (202, 429)
     assert await door.sql("SELECT full_until FROM ingress_gates") == moved
+
+
+async def test_a_new_secret_works_at_once_also_when_it_was_tried_too_early(door: OpenDoor) -> None:
+    early = await door.post(secret="new")
+    await door.sql(
+        "INSERT INTO workspace_endpoints (workspace_id, kind, secret_hash) "
+        "VALUES ($1, 'webhook_push', encode(sha256('new'), 'hex'))",
+        DEMO_WORKSPACE,
+    )
+
+    answer = await door.post(secret="new")
+
+    assert (early.status_code, answer.status_code) == (401, 202)
 
 
 Condition = Callable[[], Any]

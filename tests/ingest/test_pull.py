@@ -45,6 +45,10 @@ async def test_a_feed_becomes_posts_the_oldest_first_and_wakes_the_dispatcher(pu
     assert (stats["accepted"], stats["enqueued"], stats["ok"]) == (2, 4, 1)
     assert stats["sources"]["blog"]["accepted"] == 2
     assert await pulls.sql("SELECT DISTINCT source ->> 'source_id' FROM messages") == "blog"
+    one_trace = (
+        "SELECT count(DISTINCT d.trace_id) = 1 AND bool_and(d.trace_id = r.trace_id) FROM deliveries d, ingest_runs r"
+    )
+    assert await pulls.sql(one_trace)
 
 
 async def test_every_feed_of_the_corpus_is_taken_in_and_a_second_pull_brings_nothing_new(

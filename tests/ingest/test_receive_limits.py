@@ -107,7 +107,8 @@ async def test_a_body_that_comes_too_slowly_is_408(
     seeded_database: Database, within: timedelta, idle: timedelta
 ) -> None:
     async with opened(seeded_database, body_timeout=within, settings={"body_idle": idle}) as door:
-        status, _ = await door.raw(head("Content-Length: 100"), b"{")
+        async with asyncio.timeout(LONG.total_seconds() / 2):
+            status, _ = await door.raw(head("Content-Length: 100"), b"{")
 
         assert status == 408
         assert await door.sql(REJECTED) == "too_slow"
@@ -152,7 +153,10 @@ async def test_an_idle_connection_between_two_posts_is_not_taken_for_a_slow_head
         answers = []
         for number in range(2):
             body = b'{"text": "%d"}' % number
-            writer.write(head(f"Content-Length: {len(body)}") + body)
+            whole = head(f"Content-Length: {len(body)}") + body
+            for piece in (whole[:20], whole[20:40], whole[40:]):
+                writer.write(piece)
+                await asyncio.sleep(0.01)
             answers.append((await answer_of(reader))[0])
             with pytest.raises(TimeoutError):  # nothing more is said in twice the time of a head
                 await asyncio.wait_for(reader.read(), MOMENT.total_seconds() * 2)

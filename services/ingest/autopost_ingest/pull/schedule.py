@@ -6,6 +6,7 @@ stop gives back what it holds.
 
 import asyncio
 from datetime import timedelta
+from secrets import token_hex
 from typing import Any
 
 from autopost_runtime import metrics, telemetry
@@ -56,8 +57,9 @@ class Puller:
 
     async def round(self) -> int:
         """Pulls what is due now and waits for it; how many there were."""
-        claims = await self._claim()
-        await asyncio.gather(*(self._pull(claim) for claim in claims))
+        tick = _new_trace()
+        claims = await self._claim(tick)
+        await asyncio.gather(*(self._pull(claim, tick) for claim in claims))
         return len(claims)
 
     async def stop(self) -> None:
@@ -66,15 +68,16 @@ class Puller:
     async def _begin(self) -> int:
         if len(self._pulls) >= self._pace.concurrency:
             return 0
+        tick = _new_trace()
         try:
-            claims = await self._claim()
+            claims = await self._claim(tick)
         except Exception as exc:
             if not is_retryable(exc):
                 raise
             get_logger().warning("pull.not_claimed", error=type(exc).__name__)
             return 0
         for claim in claims:
-            task = asyncio.create_task(self._pull(claim), name=f"pull {claim.source_id}")
+            task = asyncio.create_task(self._pull(claim, tick), name=f"pull {claim.source_id}")
             self._pulls.add(task)
             task.add_done_callback(self._pulls.discard)
         return len(claims)
@@ -84,14 +87,14 @@ class Puller:
         await asyncio.wait({stopping, *self._pulls}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
 
-    async def _claim(self) -> list[Claim]:
+    async def _claim(self, tick: str) -> list[Claim]:
         pace = self._pace
         room = pace.concurrency - len(self._pulls)
-        trace_id = telemetry.trace_id_of(telemetry.current_traceparent())
+        trace_id = telemetry.trace_id_of(tick)
         return await self._gateway.claim_pull_sources(room, pace.lease, pace.per_workspace, trace_id)
 
-    async def _pull(self, claim: Claim) -> None:
-        with telemetry.tracer().start_as_current_span("pull_source") as span:
+    async def _pull(self, claim: Claim, tick: str) -> None:
+        with telemetry.tracer().start_as_current_span("pull_source", context=telemetry.context_from(tick)) as span:
             span.set_attribute("autopost.workspace_id", str(claim.workspace_id))
             span.set_attribute("autopost.source_id", claim.source_id)
             try:
@@ -133,10 +136,9 @@ class Puller:
         more = told.ended is not None and told.ended.more
         try:
             await self._gateway.finish_pull(claim, told.outcome, told.error, told.wait, more=more)
-        except Exception as exc:
-            if not is_retryable(exc):
-                raise
-            get_logger().warning("pull.not_finished", source_id=claim.source_id, error=type(exc).__name__)
+        except Exception as exc:  # the lease runs out, and the source is pulled again
+            why = None if is_retryable(exc) else exc
+            get_logger().warning("pull.not_finished", source_id=claim.source_id, error=type(exc).__name__, exc_info=why)
 
 
 class _Told(Struct, frozen=True, kw_only=True):
@@ -144,6 +146,11 @@ class _Told(Struct, frozen=True, kw_only=True):
     error: dict[str, Any] | None = None
     wait: timedelta | None = None
     ended: Ended | None = None
+
+
+def _new_trace() -> str:
+    """What a tick claims is one trace, and nothing is traced when it claims nothing."""
+    return f"00-{token_hex(16)}-{token_hex(8)}-01"
 
 
 def _error(code: str, exc: Exception) -> dict[str, Any]:
