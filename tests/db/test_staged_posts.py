@@ -159,6 +159,18 @@ async def test_a_workspace_never_has_more_out_than_its_budget_whoever_asks(tenan
     assert sum(map(len, leased)) == 4
 
 
+async def test_a_budget_that_is_being_spent_is_not_spent_twice(database, tenant, staging):
+    for _ in range(8):
+        await staging.stage()
+    first, second = await database.connect(), await database.connect()
+    async with first.transaction():
+        spent = await staging.lease(per_workspace=4, db=first)
+        asking = running(staging.lease(per_workspace=4, db=second))
+        await eventually(lambda: is_waiting(tenant.db, second.get_server_pid()))
+
+    assert (len(spent), await asking) == (4, [])
+
+
 async def test_a_long_line_of_one_tenant_keeps_nobody_waiting(database, tenant, staging):
     other = await Tenant.create(database.pool)
     small = Staging(other, await open_door(other))

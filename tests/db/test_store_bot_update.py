@@ -1,4 +1,4 @@
-"""An update of a provider goes into the inbox once, within the rate of its endpoint, unless the workspace is disabled."""
+"""An update goes into the inbox once, within the rate of its endpoint, unless the workspace is disabled."""
 
 import asyncio
 import json

@@ -58,8 +58,10 @@ async def ingesting(
     gateway_of: type[Gateway] = Gateway,
     staged_of: type[StagedGateway] = StagedGateway,
     downloader: Downloader | None = None,
+    *,
+    resting: bool = False,
 ) -> AsyncIterator[Site]:
-    """A replica, wired as the service wires itself, but for what a test replaces."""
+    """A replica, wired as the service wires itself, but for what a test replaces. A ``resting`` one fetches nothing."""
     service, staged = Service("ingest"), asyncio.Event()
     async with open_database(config, service) as database, open_bus(config, service) as bus:
         gateway, staged_gateway = gateway_of(database), staged_of(database)
@@ -72,7 +74,10 @@ async def ingesting(
         try:
             async with (
                 await serve(app, config.http_host, config.http_port) as site,
-                fetching(config, service, staged_gateway, materializer, enqueuer, downloads, staged),
+                fetching(
+                    *(config, service, staged_gateway, materializer, enqueuer, downloads),
+                    None if resting else staged,
+                ),
             ):
                 yield site
         finally:
@@ -112,10 +117,10 @@ class Workshop(Door):
 
 
 @asynccontextmanager
-async def workshop(database: Any, bucket: Bucket, **settings: Any) -> AsyncIterator[Workshop]:
+async def workshop(database: Any, bucket: Bucket, *, resting: bool = False, **settings: Any) -> AsyncIterator[Workshop]:
     await database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
     async with (
-        ingesting(configured(database.url, bucket, **settings)) as site,
+        ingesting(configured(database.url, bucket, **settings), resting=resting) as site,
         httpx.AsyncClient(timeout=10) as http,
     ):
         yield Workshop(site.url, http, database, Ear())
