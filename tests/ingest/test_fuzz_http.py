@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+import pytest
 from harness.databases import Database
 
 from ingest.door import DEMO
@@ -174,7 +175,9 @@ def peak_memory(pid: int) -> int:
     return int(told.partition("VmHWM:")[2].split()[0]) * 1024
 
 
-async def test_raw_requests_lead_to_no_5xx_and_a_bounded_memory(seeded_database: Database) -> None:
+async def test_raw_requests_lead_to_no_5xx_and_a_bounded_memory(
+    seeded_database: Database, capfd: pytest.CaptureFixture[str]
+) -> None:
     await seeded_database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
     liar, statuses, chance = Liar(seed=8), Counter[int](), random.Random(9)
     requests = iter([(liar.request(), chance.random() < 0.1) for _ in range(REQUESTS)])
@@ -187,7 +190,7 @@ async def test_raw_requests_lead_to_no_5xx_and_a_bounded_memory(seeded_database:
         await asyncio.gather(*(send() for _ in range(AT_ONCE)))
         peak = peak_memory(pid)
 
-    tell(f"{REQUESTS} requests: {dict(sorted(statuses.items()))}, peak memory {peak / 1024 / 1024:.0f} MiB")
+    tell(capfd, f"{REQUESTS} requests: {dict(sorted(statuses.items()))}, peak memory {peak / 1024 / 1024:.0f} MiB")
     assert all(status < 500 for status in statuses)
     assert statuses[202] > 0
     assert peak < MEMORY
