@@ -48,6 +48,8 @@ async def test_an_answer_that_does_not_come_is_unknown(bus, nats_url, nats_names
     await listener.subscribe(f"{nats_namespace}.silent")  # somebody hears, nobody answers
     await listener.flush()
 
-    with pytest.raises(PublishUnknown):
-        await bus.publish(f"{nats_namespace}.silent", b"{}", msg_id="1", timeout=timedelta(milliseconds=100))
-    await listener.close()
+    try:
+        with pytest.raises(PublishUnknown):
+            await bus.publish(f"{nats_namespace}.silent", b"{}", msg_id="1", timeout=timedelta(milliseconds=100))
+    finally:
+        await listener.close()
