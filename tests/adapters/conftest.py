@@ -1,5 +1,6 @@
 """Each platform's adapter against its simulator, over real HTTP: the shipped ones, and one that only the tests have."""
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
@@ -33,7 +34,7 @@ Shown = dict[str, Any]
 """A message as its readers see it: ``id``, ``text``, and ``media`` as checksums in order."""
 
 
-class Platform:
+class Platform(ABC):
     """One adapter, one chat, and the strings to pull behind the scenes."""
 
     def __init__(self, name: str, make: Callable[[timedelta], Adapter]) -> None:
@@ -65,11 +66,11 @@ class Platform:
         assert held is not None
         return held.provider_id
 
-    async def misbehave(self, **effect: Any) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def misbehave(self, **effect: Any) -> None: ...
 
-    async def shown(self) -> list[Shown]:
-        raise NotImplementedError
+    @abstractmethod
+    async def shown(self) -> list[Shown]: ...
 
 
 class Simulated(Platform):

@@ -64,12 +64,12 @@ class BoardAdapter:
         return self._read(answer, part)
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
-        raise NotImplementedError
+        raise TypeError("media goes up with its pin")
 
     async def find(
         self, part: Part, target: Target, since: datetime, other_than: Collection[str]
     ) -> Accepted | Failed | None:
-        raise NotImplementedError
+        raise TypeError("nobody can be asked what a room holds")
 
     def _read(self, answer: HttpAnswer, part: Part) -> Accepted | Failed:
         kind: type[Pinned] | type[Refusal] = Pinned if answer.status == 200 else Refusal
