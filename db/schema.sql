@@ -755,7 +755,7 @@ CREATE INDEX command_outbox_unpublished ON command_outbox (created_at) WHERE pub
 SET check_function_bodies = off;
 \ir functions/active_workspaces.sql
 \ir functions/add_counters.sql
-\ir functions/admit_post.sql
+\ir functions/admit_posts.sql
 \ir functions/bind_credential.sql
 \ir functions/bot_backlog.sql
 \ir functions/catch_up_excess.sql
@@ -779,9 +779,10 @@ SET check_function_bodies = off;
 \ir functions/due_of.sql
 \ir functions/due_workspaces.sql
 \ir functions/enable_channels.sql
+\ir functions/enqueue_distinct_posts.sql
 \ir functions/enqueue_messages_and_deliveries.sql
 \ir functions/enqueue_messages_and_deliveries_batch.sql
-\ir functions/enqueue_post.sql
+\ir functions/enqueue_posts.sql
 \ir functions/ensure_event_partitions.sql
 \ir functions/events_are_append_only.sql
 \ir functions/fail_permanent.sql
@@ -812,6 +813,7 @@ SET check_function_bodies = off;
 \ir functions/note_media_put.sql
 \ir functions/open_channels.sql
 \ir functions/pass_gate.sql
+\ir functions/pass_posts.sql
 \ir functions/pause_channels.sql
 \ir functions/preview_post.sql
 \ir functions/pull_delay.sql
@@ -844,6 +846,7 @@ SET check_function_bodies = off;
 \ir functions/retry_delay.sql
 \ir functions/rotate_auth.sql
 \ir functions/route_matches.sql
+\ir functions/route_posts.sql
 \ir functions/routed_channels.sql
 \ir functions/schedule_retry.sql
 \ir functions/sent_meta.sql
@@ -855,6 +858,7 @@ SET check_function_bodies = off;
 \ir functions/stage_post.sql
 \ir functions/store_bot_update.sql
 \ir functions/take_media_fetch.sql
+\ir functions/take_receipts.sql
 \ir functions/take_slot.sql
 \ir functions/take_uploads.sql
 \ir functions/token_storms.sql

@@ -1,9 +1,22 @@
 -- enqueue_messages_and_deliveries_batch(workspace_id, endpoint_id, kind, posts, now) -> one answer per post, in order
 --
--- Many posts in one transaction. Their contents are locked in one order whatever the order given, and their channels
--- are made due at the end, in one order too, so concurrent batches cannot deadlock; twins inside the batch meet the
--- one before them and are deduplicated by it. Channels show them in the order given: each is a microsecond younger than
--- the one before.
+-- Stores normalised, compiled posts once each and puts one delivery per routed channel into the queue, set-based.
+-- Channels that have the content already, sent within their TTL or still in flight, are passed over with an event; so are
+-- twins inside the batch, by the one before them. Contents are locked in one order whatever the order given, so
+-- concurrent batches cannot deadlock.
+--
+-- post         {"content_hash", "hash_version", "payload", "tags", "routing", "source", "source_ref",
+--              "scheduled_for", "run_id", "trace_id", "traceparent", "batch_id", "max_attempts",
+--              "renderings": [{"profile_hash", "plan_hash", "rendered_text", "plan", "calls",
+--                              "template_version", "problems"}]}
+-- answer       {"message_id", "new", "routed", "enqueued", "deduped", "validation_failed"}, or {"missing_profiles": […]}
+--              with nothing written of this post when a routed channel's profile has no rendering
+-- Appends      enqueue | validation_failed per delivery, dedup_suppressed per channel passed over,
+--              message_tag_mismatch
+-- Locks        messages (the row is the mutex of its content), then deliveries and their trigger's tables
+--
+-- Where a post goes is decided before its content is waited for: a channel that changes meanwhile gets it as it was.
+-- READ COMMITTED is part of the contract; see enqueue_distinct_posts.
 CREATE OR REPLACE FUNCTION enqueue_messages_and_deliveries_batch(
     p_workspace_id uuid,
     p_endpoint_id uuid,
@@ -17,31 +30,18 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _answers jsonb[] := array_fill(NULL::jsonb, ARRAY[jsonb_array_length(p_posts)]);
-    _now timestamptz := coalesce(p_now, clock_timestamp());
-    _post record;
+    _places int[] := ARRAY(SELECT generate_series(1, jsonb_array_length(p_posts)));
+    _routes record;
+    _answers jsonb;
 BEGIN
-    PERFORM set_config('autopost.in_batch', 'on', true);
-    FOR _post IN
-        SELECT p.post, p.place::int
-        FROM jsonb_array_elements(p_posts) WITH ORDINALITY AS p (post, place)
-        ORDER BY (p.post ->> 'hash_version')::int, p.post ->> 'content_hash', p.place
-    LOOP
-        _answers[_post.place] := enqueue_messages_and_deliveries(
-            p_workspace_id, p_endpoint_id, p_kind, _post.post, _now + (_post.place - 1) * interval '1 microsecond',
-            p_audit_deduped);
-    END LOOP;
-    PERFORM set_config('autopost.in_batch', 'off', true);
+    _routes := route_posts(p_workspace_id, p_posts, _places);
+    _answers := enqueue_posts(
+        p_workspace_id, p_posts, ARRAY(SELECT p FROM unnest(_places) AS p WHERE NOT _routes.missing ? p::text),
+        _routes.places, _routes.channel_ids, _routes.renderings, _routes.dedup_ttls, p_now, p_audit_deduped);
 
-    PERFORM make_channels_due(p_workspace_id, array_agg(n.channel_id), array_agg(n.due))
-    FROM (
-        SELECT d.channel_id, min(due_of(d.status, d.not_before, d.scheduled_for, d.next_retry_at)) AS due
-        FROM unnest(_answers) AS a (answer)
-        JOIN deliveries d
-          ON d.workspace_id = p_workspace_id
-         AND d.message_id = (a.answer ->> 'message_id')::uuid
-         AND d.status = 'queued'
-        GROUP BY d.channel_id
-    ) AS n;
-    RETURN to_jsonb(_answers);
+    RETURN (
+        SELECT coalesce(jsonb_agg(coalesce(_answers -> p.place::text, jsonb_build_object(
+            'missing_profiles', _routes.missing -> p.place::text)) ORDER BY p.place), '[]')
+        FROM unnest(_places) AS p (place)
+    );
 END $$;

@@ -4,12 +4,11 @@
 -- twice, as when the answer was lost, it is done once.
 --
 -- post         as for enqueue_messages_and_deliveries; run and trace are those of the staged post
--- Verdicts     enqueued            with the answer of enqueue_post
+-- Verdicts     enqueued            with the answer of enqueue_messages_and_deliveries
 --              missing_profiles    compile these and call again; nothing was written
 --              stale               the lease has passed on: nothing was changed but a stale_commit event
 -- Changes      fetching -> enqueued
 -- Appends      what enqueue appends, stale_commit
--- Raises       AP008 as enqueue_post does; compile again
 -- Locks        staged_posts, messages, …: the order of all functions
 CREATE OR REPLACE FUNCTION finish_staged_post(
     p_workspace_id uuid,
@@ -24,7 +23,6 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
     _staged staged_posts := hold_staged_post(p_workspace_id, p_post_id, p_lease_token);
-    _missing jsonb;
     _answer jsonb;
 BEGIN
     IF _staged.post_id IS NULL THEN
@@ -34,17 +32,18 @@ BEGIN
         RETURN jsonb_build_object('verdict', _staged.status, 'message_id', _staged.message_id);
     END IF;
 
-    _missing := missing_profiles(p_workspace_id, p_post);
-    IF _missing <> '[]' THEN
-        RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', _missing);
-    END IF;
-    _answer := enqueue_post(
+    _answer := enqueue_messages_and_deliveries(
         p_workspace_id,
+        _staged.endpoint_id,
+        'push',
         p_post || jsonb_build_object('run_id', _staged.run_id, 'trace_id', _staged.trace_id,
                                      'traceparent', _staged.traceparent, 'source', _staged.source),
         NULL,
         p_audit_deduped
     );
+    IF _answer ? 'missing_profiles' THEN
+        RETURN _answer || jsonb_build_object('verdict', 'missing_profiles');
+    END IF;
     UPDATE staged_posts s
     SET status = 'enqueued',
         message_id = (_answer ->> 'message_id')::uuid,

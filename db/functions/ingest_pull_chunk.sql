@@ -13,7 +13,6 @@
 --              missing_profiles   compile these and call again; nothing was written
 --              stopped            source, endpoint or workspace no longer take anything in; nothing was written
 --              stale              the lease is another's; nothing was written
--- Raises       AP008 when a channel's profile changed meanwhile; compile again
 -- Appends      what enqueue appends, ingress_dedup_dropped for twins within the response, ingress_payload_rejected
 -- Locks        pull_sources, messages, …: the order of all functions, then pull_receipts, pull_cursors and ingest_runs
 CREATE OR REPLACE FUNCTION ingest_pull_chunk(
@@ -39,7 +38,8 @@ DECLARE
     _staged jsonb;
     _refused jsonb;
     _twins text[];
-    _missing jsonb;
+    _chosen int[];
+    _routes record;
     _answers jsonb;
     _counters jsonb;
 BEGIN
@@ -87,24 +87,22 @@ BEGIN
     INTO _posts, _staged, _twins
     FROM given g;
 
-    SELECT coalesce(jsonb_agg(DISTINCT m.profile), '[]')
-    INTO _missing
-    FROM jsonb_array_elements(_posts) AS p (post)
-    CROSS JOIN LATERAL jsonb_array_elements(missing_profiles(p_workspace_id, p.post)) AS m (profile);
-    IF _missing <> '[]' THEN
-        RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', _missing);
+    _chosen := ARRAY(SELECT generate_series(1, jsonb_array_length(_posts)));
+    _routes := route_posts(p_workspace_id, _posts, _chosen);
+    IF _routes.missing <> '{}' THEN
+        RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', (
+            SELECT jsonb_agg(DISTINCT p.profile)
+            FROM jsonb_each(_routes.missing) AS m (place, profiles)
+            CROSS JOIN LATERAL jsonb_array_elements(m.profiles) AS p (profile)
+        ));
     END IF;
-
-    _answers := enqueue_messages_and_deliveries_batch(
-        p_workspace_id, p_endpoint_id, 'pull', _posts, NULL, p_audit_deduped);
-    IF jsonb_path_exists(_answers, '$[*].missing_profiles') THEN
-        RAISE EXCEPTION 'profiles changed' USING ERRCODE = 'AP008';
-    END IF;
+    _answers := enqueue_posts(p_workspace_id, _posts, _chosen, _routes.places, _routes.channel_ids, _routes.renderings,
+                              _routes.dedup_ttls, NULL, p_audit_deduped);
 
     INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id, received_at)
     SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', (a.answer ->> 'message_id')::uuid, clock_timestamp()
     FROM jsonb_array_elements(_posts) WITH ORDINALITY AS p (post, place)
-    JOIN jsonb_array_elements(_answers) WITH ORDINALITY AS a (answer, place) USING (place)
+    CROSS JOIN LATERAL (SELECT _answers -> p.place::text AS answer) AS a
     UNION ALL
     SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', NULL, clock_timestamp()
     FROM jsonb_array_elements(_staged) AS p (post);
@@ -149,7 +147,7 @@ BEGIN
                'deduped', coalesce(sum((a.answer ->> 'deduped')::int), 0),
                'validation_failed', coalesce(sum((a.answer ->> 'validation_failed')::int), 0))
     INTO _counters
-    FROM jsonb_array_elements(_answers) AS a (answer);
+    FROM jsonb_each(_answers) AS a (place, answer);
     UPDATE pull_sources s
     SET lease_until = greatest(s.lease_until, clock_timestamp() + p_lease)
     WHERE s.workspace_id = p_workspace_id

@@ -3,30 +3,23 @@
 -- Each with all that compiling needs, so that the caller compiles them and asks again.
 CREATE OR REPLACE FUNCTION missing_profiles(p_workspace_id uuid, p_post jsonb)
 RETURNS jsonb
-LANGUAGE plpgsql
+LANGUAGE sql
 STABLE
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
-BEGIN
-    -- Nearly always there is none, and asking for less is cheap.
-    IF NOT EXISTS (
-        SELECT 1
-        FROM routed_channels(p_workspace_id, p_post) AS r
-        WHERE r.profile_hash <> ALL (ARRAY(
-            SELECT g ->> 'profile_hash' FROM jsonb_array_elements(p_post -> 'renderings') AS g
-        ))
-    ) THEN
-        RETURN '[]';
-    END IF;
-
-    RETURN (SELECT coalesce(jsonb_agg(to_jsonb(p)), '[]')
+    SELECT coalesce(jsonb_agg(to_jsonb(p)), '[]')
     FROM (
         SELECT DISTINCT ON (c.profile_hash)
                c.profile_hash, c.platform, c.send_mode, c.settings - 'message_thread_id' AS settings,
                c.template_ref, t.version AS template_version, t.body AS template_body,
                coalesce(t.defaults, '{}') AS template_defaults
-        FROM routed_channels(p_workspace_id, p_post) AS r
+        FROM routed_channels(
+            p_workspace_id,
+            ARRAY(SELECT jsonb_array_elements_text(p_post -> 'tags')),
+            ARRAY(SELECT jsonb_array_elements_text(p_post #> '{routing,channels}')),
+            ARRAY(SELECT jsonb_array_elements_text(p_post #> '{routing,channel_tags}')),
+            p_post #>> '{payload,type}' = 'media'
+        ) AS r
         JOIN channels c
           ON c.workspace_id = p_workspace_id
          AND c.channel_id = r.channel_id
@@ -44,5 +37,5 @@ BEGIN
             WHERE g ->> 'profile_hash' = r.profile_hash
         )
         ORDER BY c.profile_hash
-    ) AS p);
-END $$;
+    ) AS p
+$$;

@@ -1,20 +1,28 @@
--- pass_gate(workspace_id, endpoint_id, rate) -> null when the request may pass, else how long to wait
+-- pass_gate(workspace_id, endpoint_id, rate, count) -> how many of so many requests may pass, and how long the next has to wait
 --
 -- One bucket per endpoint, shared by every replica, one second deep. null and 0 mean no limit and write nothing.
 --
 -- Locks     ingress_gates
-CREATE OR REPLACE FUNCTION pass_gate(p_workspace_id uuid, p_endpoint_id uuid, p_rate numeric)
-RETURNS interval
+CREATE OR REPLACE FUNCTION pass_gate(
+    p_workspace_id uuid,
+    p_endpoint_id uuid,
+    p_rate numeric,
+    p_count int,
+    OUT passed int,
+    OUT wait interval
+)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
     _step interval := rate_step(p_rate);
+    _depth interval := greatest(interval '1 second', _step);
     _full_until timestamptz;
     _now timestamptz;
 BEGIN
     IF _step = interval '0' THEN
-        RETURN NULL;
+        passed := p_count;
+        RETURN;
     END IF;
 
     INSERT INTO ingress_gates (workspace_id, endpoint_id)
@@ -29,13 +37,13 @@ BEGIN
 
     _now := clock_timestamp();
     _full_until := greatest(_full_until, _now);
-    IF _full_until + _step > _now + greatest(interval '1 second', _step) THEN
-        RETURN _full_until + _step - _now - greatest(interval '1 second', _step);
+    passed := greatest(0, least(
+        p_count, floor(extract(epoch FROM _now + _depth - _full_until) / extract(epoch FROM _step))));
+    IF passed > 0 THEN
+        UPDATE ingress_gates
+        SET full_until = _full_until + passed * _step
+        WHERE workspace_id = p_workspace_id
+          AND endpoint_id = p_endpoint_id;
     END IF;
-
-    UPDATE ingress_gates
-    SET full_until = _full_until + _step
-    WHERE workspace_id = p_workspace_id
-      AND endpoint_id = p_endpoint_id;
-    RETURN NULL;
+    wait := _full_until + (passed + 1) * _step - _now - _depth;
 END $$;

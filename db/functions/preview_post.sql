@@ -92,7 +92,7 @@ BEGIN
     INTO _channels
     FROM channels c
     LEFT JOIN platform_limits g USING (workspace_id, platform, rate_group)
-    LEFT JOIN routed_channels(p_workspace_id, p_post) AS r USING (channel_id)
+    LEFT JOIN routed_channels(p_workspace_id, _tags, _hinted, _hinted_tags, _has_media) AS r USING (channel_id)
     CROSS JOIN LATERAL (
         SELECT array_remove(ARRAY[
             CASE WHEN NOT c.enabled THEN 'disabled' END,

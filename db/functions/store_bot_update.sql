@@ -16,7 +16,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
     _endpoint record;
-    _wait interval;
+    _gate record;
     _trace_id text := p_update ->> 'trace_id';
 BEGIN
     SELECT e.ingress_rps, w.status
@@ -29,12 +29,12 @@ BEGIN
         RETURN jsonb_build_object('verdict', 'workspace_disabled');
     END IF;
 
-    _wait := pass_gate(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps);
-    IF _wait IS NOT NULL THEN
+    _gate := pass_gate(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps, 1);
+    IF _gate.passed = 0 THEN
         PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_rate_limited', 'rate_limited',
                                jsonb_build_object('code', 'rate_limited'), _trace_id);
         RETURN jsonb_build_object('verdict', 'rate_limited',
-                                  'retry_after_ms', ceil(extract(epoch FROM _wait) * 1000));
+                                  'retry_after_ms', ceil(extract(epoch FROM _gate.wait) * 1000));
     END IF;
 
     INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id, ts, endpoint_id, kind, update,

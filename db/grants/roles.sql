@@ -30,7 +30,7 @@ GRANT USAGE ON SCHEMA public
 
 GRANT EXECUTE ON FUNCTION
     resolve_endpoint(text, text),
-    admit_post(uuid, uuid, jsonb, text, boolean, boolean),
+    admit_posts(uuid, uuid, jsonb, text[], boolean[], boolean),
     claim_pull_sources(int, interval, int, text),
     finish_pull(uuid, text, uuid, text, jsonb, interval, boolean),
     ingest_pull_chunk(uuid, text, uuid, uuid, jsonb, jsonb, jsonb, boolean, interval, boolean),

@@ -4,8 +4,6 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-import asyncpg
-import pytest
 from db.builders import is_waiting, running, sent, transient
 from harness.eventually import eventually
 
@@ -209,18 +207,54 @@ async def test_a_batch_answers_in_the_order_asked_and_folds_twins(tenant):
     assert answers[2]["deduped"] == 1
 
 
-async def test_a_profile_that_changes_while_a_post_waits_is_not_passed_over(database, tenant):
-    """The post was compiled for the old profile; it must be compiled again, not lose the channel."""
-    channel = await tenant.channel()
+async def test_a_channel_that_changes_while_a_post_waits_shows_what_was_compiled_for_it(database, tenant):
+    """As if the post had come a moment earlier; it must not lose the channel."""
+    first, changed = await tenant.channels(2)
     post = await tenant.post("hello")
     holder, waiter = await database.connect(), await database.connect()
     async with holder.transaction():
-        await tenant.on(holder).put(post)
+        await tenant.on(holder).put({**post, "routing": {"channels": [str(first)]}})
         twin = running(tenant.on(waiter).put({**post, "run_id": str(uuid4())}))
         await eventually(lambda: is_waiting(tenant.db, waiter.get_server_pid()))
 
-        await tenant.set_channel(channel, "settings = '{\"disable_preview\": true}'")
+        await tenant.set_channel(changed, "settings = '{\"disable_preview\": true}'")
 
-    with pytest.raises(asyncpg.PostgresError) as refusal:
-        await twin
-    assert refusal.value.sqlstate == "AP008"
+    answer = await twin
+    assert (answer["enqueued"], answer["deduped"]) == (1, 1)
+    [delivery] = await tenant.db.fetch("SELECT * FROM deliveries WHERE channel_id = $1", changed)
+    assert (delivery["status"], delivery["plan_hash"]) == ("queued", post["renderings"][0]["plan_hash"])
+
+
+async def test_a_batch_with_a_post_that_lacks_a_rendering_takes_the_others(tenant):
+    await tenant.channel()
+    complete, lacking = await tenant.post("a"), await tenant.post("b")
+
+    answers = await tenant.put_batch([{**lacking, "renderings": []}, complete])
+
+    assert [profile["platform"] for profile in answers[0]["missing_profiles"]] == ["telegram"]
+    assert answers[1]["enqueued"] == await tenant.count("messages") == await tenant.count("deliveries") == 1
+
+
+async def test_twins_in_a_batch_reach_every_channel_that_one_of_them_names(tenant):
+    """Sorted into rounds: the second is passed over only where the first went."""
+    first, second, third = await tenant.channels(3)
+    post = await tenant.post("hello")
+    hints = ([first, second], [second, third], [first, second, third])
+
+    answers = await tenant.put_batch([{**post, "routing": {"channels": list(map(str, hint))}} for hint in hints])
+
+    assert [(answer["enqueued"], answer["deduped"]) for answer in answers] == [(2, 0), (1, 1), (0, 3)]
+    assert [answer["new"] for answer in answers] == [True, False, False]
+    assert await tenant.db.fetchval("SELECT seen_count FROM messages") == 3
+    assert len(await tenant.claim()) == 3
+
+
+async def test_a_rendering_that_no_channel_shows_is_not_stored(tenant):
+    await tenant.channel()
+    post = await tenant.post("hello")
+    other = {**post["renderings"][0], "profile_hash": "of no channel", "plan_hash": "another"}
+
+    await tenant.put({**post, "renderings": [other, *post["renderings"]]})
+
+    [rendering] = await tenant.db.fetch("SELECT plan_hash FROM renderings")
+    assert rendering["plan_hash"] == post["renderings"][0]["plan_hash"]

@@ -7,7 +7,7 @@ import pytest
 
 ROLES = {
     "autopost_ingest": {
-        "admit_post",
+        "admit_posts",
         "claim_pull_sources",
         "fail_push",
         "fail_staged_post",

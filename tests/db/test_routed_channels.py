@@ -71,8 +71,8 @@ TABLE = {
 
 
 async def route(tenant: Tenant, post: dict) -> list:
-    rows = await tenant.db.fetch("SELECT channel_id FROM routed_channels($1, $2)", tenant.workspace, json.dumps(post))
-    return [row["channel_id"] for row in rows]
+    query = "SELECT channel_ids FROM route_posts($1, $2, '{1}')"
+    return await tenant.db.fetchval(query, tenant.workspace, json.dumps([post])) or []
 
 
 async def test_a_post_goes_where_filter_mode_and_hints_let_it(tenant):

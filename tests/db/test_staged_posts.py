@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 from db.builders import Tenant, is_waiting, running
-from db.test_admit_post import Door, open_door
+from db.test_admit_posts import Door, open_door
 from harness.eventually import eventually
 
 LEASE = timedelta(seconds=60)

@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, BinaryIO
@@ -17,7 +17,7 @@ import msgspec
 from autopost_contracts.payload import MediaType
 from autopost_ingest.download import Downloaded, Downloader
 from autopost_ingest.fetching import downloader_of
-from autopost_ingest.gateway import Endpoint, Gateway, Verdict
+from autopost_ingest.gateway import Endpoint, Gateway, Push, Verdict
 from autopost_ingest.staged_gateway import Finished, StagedGateway, StagedPost, Taken
 from autopost_runtime import logs
 from autopost_runtime.fetch import Fetched, Fetcher
@@ -40,17 +40,13 @@ def die() -> None:
 
 def mortal_gateway(point: str) -> type[Gateway]:
     class Mortal(Gateway):
-        async def admit_post(
-            self, endpoint: Endpoint, post: dict[str, Any], payload_hash: str, *, audit_deduped: bool, past_gate: bool
-        ) -> Verdict:
+        async def admit_posts(self, endpoint: Endpoint, posts: Sequence[Push], *, audit_deduped: bool) -> list[Verdict]:
             if point == "received":
                 die()
-            verdict = await super().admit_post(
-                endpoint, post, payload_hash, audit_deduped=audit_deduped, past_gate=past_gate
-            )
+            verdicts = await super().admit_posts(endpoint, posts, audit_deduped=audit_deduped)
             if point == "admitted":
                 die()
-            return verdict
+            return verdicts
 
     return Mortal
 

@@ -1,6 +1,6 @@
 """Say what would become of a post, channel by channel, and write nothing.
 
-The steps are those of a real post, up to the database; there ``preview_post`` stands in the place of ``admit_post``.
+The steps are those of a real post, up to the database; there ``preview_post`` stands in the place of ``admit_posts``.
 So a plan shown here is the plan that the same post would store, down to its hash.
 """
 

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
-import asyncpg
 import msgspec
 from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.payload import PostRequest
@@ -16,9 +15,10 @@ from autopost_runtime.identity import new_id
 from autopost_runtime.jetstream import Bus
 
 from autopost_ingest.compile import Profiles, compile_for
-from autopost_ingest.gateway import Endpoint, Gateway, Verdict, profiles_changed
+from autopost_ingest.gateway import Endpoint, Gateway, Push, Verdict
 from autopost_ingest.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized, Refused
 from autopost_ingest.staged_gateway import Finished, StagedGateway, StagedPost
+from autopost_ingest.together import Together
 
 Answer = TypeVar("Answer", Verdict, Finished)
 
@@ -42,7 +42,7 @@ class Enqueuer:
         audit_deduped: bool,
         staged: asyncio.Event | None = None,
     ) -> None:
-        self._gateway = gateway
+        self._together = Together(gateway, audit_deduped=audit_deduped)
         self._bus = bus
         self._topology = topology
         self._audit_deduped = audit_deduped
@@ -63,9 +63,8 @@ class Enqueuer:
         payload_hash = payload_hash_of(request)
 
         async def admit(post: dict[str, Any], again: bool) -> Verdict:
-            return await self._gateway.admit_post(
-                endpoint, post, payload_hash, audit_deduped=self._audit_deduped, past_gate=again
-            )
+            push = Push(post=encoded(post), payload_hash=payload_hash, past_gate=again)
+            return await self._together.admit(endpoint, push)
 
         return await self._compiled(endpoint.workspace_id, request, normalized, admit)
 
@@ -75,9 +74,8 @@ class Enqueuer:
             place = next(place for place, medium in enumerate(normalized.content.media) if medium.url is not None)
             raise Refused(f"media[{place}].url", "media is not fetched here; name stored media by blob_ref")
         post = post_of(request, normalized) | {"request": msgspec.to_builtins(request)}
-        verdict = await self._gateway.admit_post(
-            endpoint, post, payload_hash_of(request), audit_deduped=self._audit_deduped, past_gate=False
-        )
+        push = Push(post=encoded(post), payload_hash=payload_hash_of(request))
+        verdict = await self._together.admit(endpoint, push)
         self._staged.set()
         return verdict
 
@@ -107,12 +105,7 @@ class Enqueuer:
         again = False
         for _ in range(ROUNDS):
             post["renderings"] = compile_for(normalized, profiles)
-            try:
-                verdict = await ask(post, again)
-            except asyncpg.PostgresError as exc:
-                if not profiles_changed(exc):
-                    raise
-                continue
+            verdict = await ask(post, again)
             if verdict.verdict != "missing_profiles":
                 return verdict
             again = True
@@ -128,6 +121,10 @@ class Enqueuer:
 def payload_hash_of(request: PostRequest) -> str:
     """The same for two bodies that say the same."""
     return sha256(msgspec.json.encode(request, order="sorted")).hexdigest()
+
+
+def encoded(post: dict[str, Any]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(post))
 
 
 def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from uuid import UUID
 
 from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
 from autopost_contracts.plan import Profile
 from autopost_runtime.postgres import Database
-from msgspec import Struct, convert
+from msgspec import Raw, Struct, convert
 
 EndpointKind = Literal["webhook_push", "bot_webhook", "pull_source", "bot_api"]
 
@@ -36,8 +36,16 @@ class Stored(Struct, frozen=True, kw_only=True):
     retry_after_ms: int = 0
 
 
+class Push(Struct, frozen=True, kw_only=True):
+    """A post as the database takes it; ``past_gate`` when it has paid for its place before."""
+
+    post: Raw
+    payload_hash: str
+    past_gate: bool = False
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What ``admit_post`` decided; which of the other fields are set follows from it."""
+    """What ``admit_posts`` decided on one; which of the other fields are set follows from it."""
 
     verdict: (
         Literal["accepted", "staged", "duplicate", "rate_limited"]
@@ -141,19 +149,18 @@ class Gateway:
         )
         return convert(answer, Stored)
 
-    async def admit_post(
-        self, endpoint: Endpoint, post: dict[str, Any], payload_hash: str, *, audit_deduped: bool, past_gate: bool
-    ) -> Verdict:
+    async def admit_posts(self, endpoint: Endpoint, posts: Sequence[Push], *, audit_deduped: bool) -> list[Verdict]:
+        """In the order given."""
         answer = await self._database.fetchval(
-            "SELECT admit_post($1, $2, $3, $4, $5, $6)",
+            "SELECT admit_posts($1, $2, $3, $4, $5, $6)",
             endpoint.workspace_id,
             endpoint.endpoint_id,
-            post,
-            payload_hash,
+            [push.post for push in posts],
+            [push.payload_hash for push in posts],
+            [push.past_gate for push in posts],
             audit_deduped,
-            past_gate,
         )
-        return convert(answer, Verdict)
+        return convert(answer, list[Verdict])
 
     async def preview_post(self, endpoint: Endpoint, post: dict[str, Any], payload_hash: str) -> PostPreview:
         answer = await self._database.fetchval(
@@ -190,8 +197,3 @@ class Gateway:
 
     async def ping(self) -> None:
         await self._database.ping()
-
-
-def profiles_changed(exc: BaseException) -> bool:
-    """A channel's profile changed inside the call: nothing was written, compile again."""
-    return cast("str | None", getattr(exc, "sqlstate", None)) == "AP008"

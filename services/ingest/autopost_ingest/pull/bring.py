@@ -17,7 +17,6 @@ from autopost_runtime.jetstream import Bus
 from msgspec import Struct
 
 from autopost_ingest.compile import Profiles, compile_for
-from autopost_ingest.gateway import profiles_changed
 from autopost_ingest.normalize import Normalized, Refused
 from autopost_ingest.pull.endings import Interrupted, PullFailed
 from autopost_ingest.pull.gateway import Claim, PullGateway, Taken
@@ -115,8 +114,7 @@ class Bringer:
             try:
                 taken = await self._call(await self._compiled(posts), refused, cursor, last=last)
             except asyncpg.PostgresError as exc:
-                again = profiles_changed(exc) or exc.sqlstate in _HELD_BY_OTHERS
-                if not again or turn == ROUNDS:
+                if exc.sqlstate not in _HELD_BY_OTHERS or turn == ROUNDS:
                     raise
                 continue
             if taken.verdict != "missing_profiles":

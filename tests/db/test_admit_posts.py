@@ -24,9 +24,19 @@ class Door:
     async def admit(
         self, post: dict[str, Any], payload_hash: str = "hash", *, past_gate: bool = False
     ) -> dict[str, Any]:
-        query = "SELECT admit_post($1, $2, $3, $4, p_past_gate => $5)"
-        given = (self.tenant.workspace, self.endpoint, json.dumps({**post, "run_id": str(uuid4())}), payload_hash)
-        answer: dict[str, Any] = json.loads(await self.tenant.db.fetchval(query, *given, past_gate))
+        [answer] = await self.admit_all([post], [payload_hash], past_gate=past_gate)
+        return answer
+
+    async def admit_all(
+        self, posts: list[dict[str, Any]], payload_hashes: list[str], *, past_gate: bool = False
+    ) -> list[dict[str, Any]]:
+        query = "SELECT admit_posts($1, $2, $3, $4, $5)"
+        given = json.dumps([{**post, "run_id": str(uuid4())} for post in posts])
+        answer: list[dict[str, Any]] = json.loads(
+            await self.tenant.db.fetchval(
+                query, self.tenant.workspace, self.endpoint, given, payload_hashes, [past_gate] * len(posts)
+            )
+        )
         return answer
 
     async def push(self, text: str | None = None, payload_hash: str | None = None, **fields: Any) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+-- admit_posts(workspace_id, endpoint_id, posts, payload_hashes, past_gate) -> the verdicts on pushes to one endpoint, in order
+--
+-- The whole of accepted pushes in one transaction: gate, receipts, messages, deliveries, runs. Requests that fail on the
+-- way leave no receipt, so their repetition is accepted. A post that brings its request has media still to be fetched: it
+-- is staged, and its run ends when that is done.
+--
+-- Verdicts     accepted            with the answer of enqueue_messages_and_deliveries and run_id
+--              staged              with post_id and run_id
+--              duplicate           seen before: by source_ref, or by payload_hash within the endpoint's window
+--              rate_limited        with retry_after_ms
+--              workspace_paused    nothing is taken in; try again later
+--              workspace_disabled  nothing is taken in
+--              missing_profiles    compile these and call again, past the gate; nothing else was written of it
+-- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
+-- Raises       40001 when the receipt of an earlier request is being taken back; the same may be sent again
+-- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
+CREATE OR REPLACE FUNCTION admit_posts(
+    p_workspace_id uuid,
+    p_endpoint_id uuid,
+    p_posts jsonb,
+    p_payload_hashes text[],
+    p_past_gate boolean[],
+    p_audit_deduped boolean DEFAULT false
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _endpoint record;
+    _chosen int[];
+    _verdicts jsonb;
+    _routes record;
+    _receipts record;
+    _answers jsonb;
+BEGIN
+    SELECT e.ingress_rps, e.hash_drop_window_sec, w.status
+    INTO _endpoint
+    FROM workspace_endpoints e
+    JOIN workspaces w USING (workspace_id)
+    WHERE e.workspace_id = p_workspace_id
+      AND e.endpoint_id = p_endpoint_id;
+    IF _endpoint.status <> 'active' THEN
+        RETURN (SELECT jsonb_agg(jsonb_build_object('verdict', 'workspace_' || _endpoint.status))
+                FROM jsonb_array_elements(p_posts));
+    END IF;
+
+    SELECT g.chosen, g.verdicts
+    INTO _chosen, _verdicts
+    FROM pass_posts(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps, p_posts, p_past_gate) AS g;
+
+    _routes := route_posts(p_workspace_id, p_posts, ARRAY(
+        SELECT c FROM unnest(_chosen) AS c WHERE NOT p_posts -> (c - 1) ? 'request'));
+    SELECT _verdicts || coalesce(jsonb_object_agg(m.place, jsonb_build_object(
+               'verdict', 'missing_profiles', 'missing_profiles', m.profiles)), '{}')
+    INTO _verdicts
+    FROM jsonb_each(_routes.missing) AS m (place, profiles);
+
+    _receipts := take_receipts(
+        p_workspace_id, p_endpoint_id, _endpoint.hash_drop_window_sec, p_posts, p_payload_hashes,
+        ARRAY(SELECT c FROM unnest(_chosen) AS c WHERE NOT _verdicts ? c::text));
+    _verdicts := _verdicts || _receipts.verdicts;
+
+    _answers := enqueue_posts(
+        p_workspace_id, p_posts, ARRAY(SELECT c FROM unnest(_receipts.places) AS c WHERE NOT p_posts -> (c - 1) ? 'request'),
+        _routes.places, _routes.channel_ids, _routes.renderings, _routes.dedup_ttls, NULL, p_audit_deduped);
+
+    INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, finished_at, stats_json)
+    SELECT p_workspace_id, (p.post ->> 'run_id')::uuid, 'push', p_endpoint_id, p.post ->> 'trace_id',
+           CASE WHEN a.answer IS NOT NULL THEN clock_timestamp() END,
+           coalesce((a.answer - '{message_id,new}'::text[]) || '{"accepted": 1}', '{"accepted": 1, "staged": 1}')
+    FROM unnest(_receipts.places) AS r (place)
+    CROSS JOIN LATERAL (SELECT p_posts -> (r.place - 1) AS post) AS p
+    CROSS JOIN LATERAL (SELECT _answers -> r.place::text AS answer) AS a;
+
+    RETURN (
+        SELECT jsonb_agg(coalesce(
+            _verdicts -> g.place::text,
+            CASE WHEN a.answer IS NOT NULL THEN a.answer || jsonb_build_object(
+                'verdict', 'accepted', 'run_id', g.post -> 'run_id')
+            ELSE jsonb_build_object(
+                'verdict', 'staged', 'run_id', g.post -> 'run_id',
+                'post_id', stage_post(p_workspace_id, p_endpoint_id, r.receipt_id, g.post))
+            END
+        ) ORDER BY g.place)
+        FROM jsonb_array_elements(p_posts) WITH ORDINALITY AS g (post, place)
+        LEFT JOIN unnest(_receipts.places, _receipts.receipt_ids) AS r (place, receipt_id) USING (place)
+        CROSS JOIN LATERAL (SELECT _answers -> g.place::text AS answer) AS a
+    );
+END $$;

@@ -1,0 +1,200 @@
+-- enqueue_distinct_posts(workspace_id, posts, chosen, routes…, now, audit_deduped) -> {place: answer}
+--
+-- Stores posts of different contents and puts one delivery per post and routed channel into the queue, in two
+-- statements however many they are. Channels that have the content already, sent within their TTL or still in flight,
+-- are passed over with an event. Channels show the posts in the order given: each is a microsecond younger than the one
+-- before.
+--
+-- answer       {"message_id", "new", "routed", "enqueued", "deduped", "validation_failed"}
+-- Appends      enqueue | validation_failed per delivery, dedup_suppressed per channel passed over,
+--              message_tag_mismatch
+-- Locks        messages by content (the row is the mutex of its content), then deliveries and their trigger's tables
+--
+-- READ COMMITTED is part of the contract: the second statement must see what the holder of a lock wrote.
+CREATE OR REPLACE FUNCTION enqueue_distinct_posts(
+    p_workspace_id uuid,
+    p_posts jsonb,
+    p_chosen int[],
+    p_places int[],
+    p_channel_ids uuid[],
+    p_renderings int[],
+    p_dedup_ttls int[],
+    p_now timestamptz,
+    p_audit_deduped boolean
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_nestloop = off
+AS $$
+DECLARE
+    _places int[];
+    _message_ids uuid[];
+    _are_new boolean[];
+    _retagged jsonb;
+    _ids text := new_id();
+    _first_id bigint := id_start(_ids);
+    _event_ids text := new_id();
+    _first_event_id bigint := id_start(_event_ids);
+    _now timestamptz;
+    _answers jsonb;
+BEGIN
+    WITH given AS MATERIALIZED (
+        SELECT c.place, p.post, (p.post ->> 'hash_version')::int AS hash_version, p.post ->> 'content_hash' AS content_hash,
+               ARRAY(SELECT jsonb_array_elements_text(p.post -> 'tags')) AS tags
+        FROM unnest(p_chosen) AS c (place)
+        CROSS JOIN LATERAL (SELECT p_posts -> (c.place - 1) AS post) AS p
+    ), locked AS (
+        INSERT INTO messages AS m (workspace_id, hash_version, content_hash, normalization_version, payload, tags,
+                                   source, source_ref, first_seen_trace_id, first_ingest_run_id, last_ingest_run_id)
+        SELECT p_workspace_id, g.hash_version, g.content_hash, coalesce((g.post ->> 'normalization_version')::int, 1),
+               g.post -> 'payload', g.tags, g.post -> 'source', g.post ->> 'source_ref', g.post ->> 'trace_id',
+               (g.post ->> 'run_id')::uuid, (g.post ->> 'run_id')::uuid
+        FROM given g
+        ORDER BY g.hash_version, g.content_hash
+        ON CONFLICT (workspace_id, hash_version, content_hash) DO UPDATE
+        SET last_seen_at = clock_timestamp(),
+            last_ingest_run_id = excluded.last_ingest_run_id,
+            seen_count = m.seen_count + 1
+        RETURNING m.hash_version, m.content_hash, m.message_id, m.tags, m.seen_count = 1 AS is_new
+    )
+    SELECT array_agg(g.place), array_agg(l.message_id), array_agg(l.is_new),
+           jsonb_agg(jsonb_build_object('message_id', l.message_id, 'kept', l.tags, 'given', g.tags, 'trace_id',
+                                        g.post -> 'trace_id', 'run_id', g.post -> 'run_id'))
+               FILTER (WHERE l.tags <> g.tags)
+    INTO _places, _message_ids, _are_new, _retagged
+    FROM locked l
+    JOIN given g USING (hash_version, content_hash);
+    _now := coalesce(p_now, clock_timestamp());
+
+    IF _retagged IS NOT NULL THEN
+        INSERT INTO events (workspace_id, message_id, action, meta)
+        SELECT p_workspace_id, (r.meta ->> 'message_id')::uuid, 'message_tag_mismatch', r.meta - 'message_id'
+        FROM jsonb_array_elements(_retagged) AS r (meta);
+    END IF;
+
+    WITH posts AS MATERIALIZED (
+        SELECT m.place, m.message_id, m.is_new,
+               (p.post ->> 'hash_version')::int AS hash_version, p.post ->> 'content_hash' AS content_hash,
+               (p.post ->> 'scheduled_for')::timestamptz AS scheduled_for,
+               coalesce((p.post ->> 'max_attempts')::int, 5) AS max_attempts,
+               p.post ->> 'trace_id' AS trace_id, p.post ->> 'traceparent' AS traceparent,
+               (p.post ->> 'batch_id')::uuid AS batch_id,
+               jsonb_build_object('trace_id', p.post -> 'trace_id', 'run_id', p.post -> 'run_id') AS context,
+               _now + (m.place - 1) * interval '1 microsecond' AS now
+        FROM unnest(_places, _message_ids, _are_new) AS m (place, message_id, is_new)
+        CROSS JOIN LATERAL (SELECT p_posts -> (m.place - 1) AS post) AS p
+    ), given AS MATERIALIZED (
+        SELECT m.place, m.message_id, r.*
+        FROM unnest(_places, _message_ids) AS m (place, message_id)
+        CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(p_posts -> (m.place - 1) -> 'renderings') AS (
+            plan_hash text, rendered_text text, plan jsonb, calls smallint, template_version text, problems jsonb
+        )) WITH ORDINALITY AS r (plan_hash, rendered_text, plan, calls, template_version, problems, nth)
+        WHERE (m.place, r.nth) IN (SELECT u.place, u.nth FROM unnest(p_places, p_renderings) AS u (place, nth))
+    ), stored AS (
+        INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan, calls, template_version)
+        SELECT DISTINCT ON (g.message_id, g.plan_hash)
+               p_workspace_id, g.message_id, g.plan_hash, g.rendered_text, g.plan, g.calls, g.template_version
+        FROM given g
+        WHERE g.plan_hash IS NOT NULL
+        ORDER BY g.message_id, g.plan_hash
+        ON CONFLICT DO NOTHING
+        RETURNING message_id, plan_hash, rendering_id
+    ), known AS MATERIALIZED (
+        SELECT message_id, plan_hash, rendering_id FROM stored
+        UNION ALL
+        SELECT p.message_id, r.plan_hash, r.rendering_id
+        FROM posts p
+        CROSS JOIN LATERAL (
+            SELECT r.plan_hash, r.rendering_id
+            FROM renderings r
+            WHERE NOT p.is_new
+              AND r.workspace_id = p_workspace_id
+              AND r.message_id = p.message_id
+        ) AS r
+    ), profiles AS MATERIALIZED (
+        SELECT g.place, g.nth, g.template_version, k.rendering_id,
+               CASE WHEN k.plan_hash IS NULL THEN '{}' ELSE jsonb_build_object('plan_hash', k.plan_hash) END AS meta,
+               CASE WHEN k.plan_hash IS NULL THEN jsonb_build_object(
+                   'category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'problems', g.problems)
+               END AS error
+        FROM given g
+        LEFT JOIN known k USING (message_id, plan_hash)
+    ), decided AS MATERIALIZED (
+        SELECT row_number() OVER () AS number, p.place, r.channel_id, f.rendering_id, f.template_version, f.meta, f.error,
+               twin.delivery_id AS twin_id,
+               CASE
+                   WHEN twin.delivery_id IS NOT NULL THEN 'deduped'
+                   WHEN f.rendering_id IS NULL THEN 'failed_permanent'
+                   ELSE 'queued'
+               END::delivery_status AS status,
+               p.batch_id IS NOT NULL AND EXISTS ( -- the content's lock is held: nobody adds to this meanwhile
+                   SELECT 1
+                   FROM deliveries b
+                   WHERE b.workspace_id = p_workspace_id
+                     AND b.enqueue_batch_id = p.batch_id
+                     AND b.channel_id = r.channel_id
+                     AND b.hash_version = p.hash_version
+                     AND b.content_hash = p.content_hash
+               ) AS is_there
+        FROM unnest(p_places, p_channel_ids, p_renderings, p_dedup_ttls) AS r (place, channel_id, nth, dedup_ttl_hours)
+        JOIN posts p USING (place)
+        JOIN profiles f USING (place, nth)
+        LEFT JOIN LATERAL (
+            SELECT d.delivery_id
+            FROM deliveries d
+            WHERE NOT p.is_new
+              AND d.workspace_id = p_workspace_id
+              AND d.message_id = p.message_id
+              AND d.channel_id = r.channel_id
+              AND (d.status IN ('queued', 'claimed', 'sending', 'retry')
+                   OR (d.status = 'sent'
+                       AND coalesce(d.sent_at, d.updated_at)
+                           >= _now - make_interval(hours => coalesce(r.dedup_ttl_hours, 168))))
+            LIMIT 1
+        ) AS twin ON true
+    ), born AS (
+        INSERT INTO deliveries (delivery_id, workspace_id, message_id, channel_id, rendering_id, hash_version,
+                                content_hash, not_before, scheduled_for, status, max_attempts, last_error, render_meta,
+                                template_version, trace_id, traceparent, enqueue_batch_id, event_count, created_at,
+                                updated_at)
+        SELECT id_in(_ids, _first_id + d.number), p_workspace_id, p.message_id, d.channel_id, d.rendering_id,
+               p.hash_version, p.content_hash, p.now, p.scheduled_for, d.status, p.max_attempts, d.error, d.meta,
+               d.template_version, p.trace_id, p.traceparent, p.batch_id, 1, p.now, p.now
+        FROM decided d
+        JOIN posts p USING (place)
+        WHERE NOT d.is_there
+          AND (d.twin_id IS NULL OR p_audit_deduped)
+    ), told AS (
+        INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, result, error, meta)
+        SELECT id_in(_event_ids, _first_event_id + d.number), p_workspace_id,
+               CASE WHEN d.twin_id IS NULL OR p_audit_deduped THEN id_in(_ids, _first_id + d.number) END,
+               p.message_id, d.channel_id,
+               CASE d.status
+                   WHEN 'queued' THEN 'enqueue'
+                   WHEN 'deduped' THEN 'dedup_suppressed'
+                   ELSE 'validation_failed'
+               END::event_action,
+               CASE WHEN d.status = 'failed_permanent' THEN 'error' ELSE 'ok' END::event_result,
+               CASE WHEN d.twin_id IS NULL THEN d.error END,
+               CASE WHEN d.twin_id IS NULL THEN p.context ELSE p.context || jsonb_build_object('twin', d.twin_id) END
+        FROM decided d
+        JOIN posts p USING (place)
+        WHERE NOT d.is_there OR (d.twin_id IS NOT NULL AND NOT p_audit_deduped)
+    )
+    SELECT jsonb_object_agg(p.place, jsonb_build_object(
+        'message_id', p.message_id, 'new', p.is_new, 'routed', coalesce(d.routed, 0),
+        'enqueued', coalesce(d.enqueued, 0), 'validation_failed', coalesce(d.failed, 0),
+        'deduped', coalesce(d.deduped, 0)))
+    INTO _answers
+    FROM posts p
+    LEFT JOIN (
+        SELECT d.place, count(*) AS routed,
+               count(*) FILTER (WHERE d.status = 'queued' AND NOT d.is_there) AS enqueued,
+               count(*) FILTER (WHERE d.status = 'failed_permanent' AND NOT d.is_there) AS failed,
+               count(*) FILTER (WHERE d.status = 'deduped') AS deduped
+        FROM decided d
+        GROUP BY d.place
+    ) AS d USING (place);
+    RETURN _answers;
+END $$;

@@ -1,0 +1,39 @@
+-- pass_posts(workspace_id, endpoint_id, rate, posts, past_gate) -> which of these posts pass the endpoint's gate
+--
+-- chosen       their places, from 1; those past the gate have paid already
+-- verdicts     {place: verdict} of the others
+-- Appends      ingress_rate_limited
+-- Locks        ingress_gates, also for those past it: held in the same order as by those who pay now
+CREATE OR REPLACE FUNCTION pass_posts(
+    p_workspace_id uuid,
+    p_endpoint_id uuid,
+    p_rate numeric,
+    p_posts jsonb,
+    p_past_gate boolean[],
+    OUT chosen int[],
+    OUT verdicts jsonb
+)
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _paying int[] := ARRAY(SELECT g.place::int FROM unnest(p_past_gate) WITH ORDINALITY AS g (past, place)
+                           WHERE NOT g.past ORDER BY g.place);
+    _gate record;
+    _refused int[];
+BEGIN
+    _gate := pass_gate(p_workspace_id, p_endpoint_id, p_rate, cardinality(_paying));
+    _refused := _paying[_gate.passed + 1:];
+    chosen := ARRAY(SELECT p FROM generate_series(1, jsonb_array_length(p_posts)) AS p WHERE p <> ALL (_refused));
+
+    verdicts := '{}';
+    IF _refused <> '{}' THEN
+        PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_rate_limited', 'rate_limited',
+                               jsonb_build_object('code', 'rate_limited'), p_posts #>> ARRAY[(_refused[1] - 1)::text, 'trace_id'],
+                               cardinality(_refused));
+        SELECT jsonb_object_agg(r.place, jsonb_build_object(
+                   'verdict', 'rate_limited', 'retry_after_ms', ceil(extract(epoch FROM _gate.wait) * 1000)))
+        INTO verdicts
+        FROM unnest(_refused) AS r (place);
+    END IF;
+END $$;

@@ -1,0 +1,102 @@
+-- take_receipts(workspace_id, endpoint_id, window, posts, payload_hashes, chosen) -> which of the chosen posts are new here
+--
+-- A post with a source_ref is new once per endpoint; one without is new when no request of the same payload came within
+-- the window, in seconds. Of twins among the chosen the first is new.
+--
+-- places, receipt_ids   of the new ones
+-- verdicts              {place: {"verdict": "duplicate", "of", "first_run_id"}} of the others
+-- Appends      ingress_dedup_dropped
+-- Raises       40001 when the receipt of an earlier request is being taken back; the same may be sent again
+-- Locks        ingress_receipts by source_ref; of concurrent twins without one, an advisory lock makes one go first
+CREATE OR REPLACE FUNCTION take_receipts(
+    p_workspace_id uuid,
+    p_endpoint_id uuid,
+    p_window int,
+    p_posts jsonb,
+    p_payload_hashes text[],
+    p_chosen int[],
+    OUT places int[],
+    OUT receipt_ids uuid[],
+    OUT verdicts jsonb
+)
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _dropped jsonb;
+    _some_taken_back boolean;
+BEGIN
+    PERFORM pg_advisory_xact_lock(l.lock)
+    FROM (
+        SELECT DISTINCT hashtextextended(p_endpoint_id || p_payload_hashes[c.place], 0) AS lock
+        FROM unnest(p_chosen) AS c (place)
+        WHERE p_posts #>> ARRAY[(c.place - 1)::text, 'source_ref'] IS NULL
+        ORDER BY lock
+    ) AS l;
+
+    WITH wanted AS MATERIALIZED (
+        SELECT c.place, p.source_ref, p.run_id, p_payload_hashes[c.place] AS payload_hash, seen.run_id AS seen_run_id,
+               first_value(p.run_id) OVER (
+                   PARTITION BY p.source_ref, CASE WHEN p.source_ref IS NULL THEN p_payload_hashes[c.place] END
+                   ORDER BY c.place
+               ) AS first_run_id
+        FROM unnest(p_chosen) AS c (place)
+        CROSS JOIN LATERAL (
+            SELECT p_posts #>> ARRAY[(c.place - 1)::text, 'source_ref'] AS source_ref,
+                   (p_posts #>> ARRAY[(c.place - 1)::text, 'run_id'])::uuid AS run_id
+        ) AS p
+        LEFT JOIN LATERAL (
+            SELECT r.run_id
+            FROM ingress_receipts r
+            WHERE p.source_ref IS NULL
+              AND r.workspace_id = p_workspace_id
+              AND r.endpoint_id = p_endpoint_id
+              AND r.payload_hash = p_payload_hashes[c.place]
+              AND r.received_at > clock_timestamp() - make_interval(secs => p_window)
+            LIMIT 1
+        ) AS seen ON true
+    ), taken AS (
+        INSERT INTO ingress_receipts (workspace_id, endpoint_id, endpoint_kind, source_ref, payload_hash, run_id,
+                                      received_at, expires_at)
+        SELECT p_workspace_id, p_endpoint_id, 'webhook_push', w.source_ref, w.payload_hash, w.run_id,
+               clock_timestamp(), clock_timestamp() + interval '3 days'
+        FROM wanted w
+        WHERE w.seen_run_id IS NULL
+          AND w.first_run_id = w.run_id
+        ORDER BY w.source_ref
+        ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO NOTHING
+        RETURNING run_id, receipt_id
+    )
+    SELECT array_agg(w.place) FILTER (WHERE t.receipt_id IS NOT NULL),
+           array_agg(t.receipt_id) FILTER (WHERE t.receipt_id IS NOT NULL),
+           jsonb_agg(jsonb_build_object('place', w.place, 'source_ref', w.source_ref, 'first_run_id',
+                         coalesce(w.seen_run_id, nullif(w.first_run_id, w.run_id))) ORDER BY w.place)
+               FILTER (WHERE t.receipt_id IS NULL)
+    INTO places, receipt_ids, _dropped
+    FROM wanted w
+    LEFT JOIN taken t USING (run_id);
+
+    verdicts := '{}';
+    IF _dropped IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_dedup_dropped', 'dedup_dropped',
+                           jsonb_strip_nulls(jsonb_build_object(
+                               'code', 'dedup_dropped', 'source_ref', _dropped #> '{0,source_ref}')),
+                           p_posts #>> ARRAY[((_dropped #>> '{0,place}')::int - 1)::text, 'trace_id'],
+                           jsonb_array_length(_dropped));
+    -- A new statement: it sees the receipts that were waited for.
+    SELECT jsonb_object_agg(d.place, jsonb_build_object(
+               'verdict', 'duplicate', 'of', CASE WHEN d.source_ref IS NULL THEN 'payload' ELSE 'source_ref' END,
+               'first_run_id', coalesce(r.run_id, d.first_run_id))),
+           bool_or(r.receipt_id IS NULL AND d.first_run_id IS NULL)
+    INTO verdicts, _some_taken_back
+    FROM jsonb_to_recordset(_dropped) AS d (place int, source_ref text, first_run_id uuid)
+    LEFT JOIN ingress_receipts r
+      ON r.workspace_id = p_workspace_id
+     AND r.endpoint_id = p_endpoint_id
+     AND r.source_ref = d.source_ref;
+    IF _some_taken_back THEN -- the post it was for has failed for good in this very moment
+        RAISE EXCEPTION 'a receipt was taken back' USING ERRCODE = '40001';
+    END IF;
+END $$;

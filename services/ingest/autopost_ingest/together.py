@@ -1,0 +1,129 @@
+"""Admit pushes together: those that come while others of their endpoint are being admitted share the next call.
+
+Nobody waits for company: a push that finds its endpoint idle goes at once and alone. Under load one transaction takes
+in what came during the one before, which is what makes many posts cheap.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+import asyncpg
+from autopost_contracts.ids import EndpointId
+from autopost_runtime.postgres import may_have_committed
+from msgspec import Struct
+
+from autopost_ingest.gateway import Endpoint, Gateway, Push, Verdict
+
+AT_ONCE = 2
+"""Calls of one endpoint: while one is answered the next is under way."""
+
+MOST_POSTS = 100
+MOST_DELIVERIES = 2_000
+MOST_BYTES = 1024 * 1024
+
+
+class Waiting(Struct, eq=False):
+    push: Push
+    verdict: asyncio.Future[Verdict]
+
+
+class Line:
+    """The pushes of one endpoint that wait for their call."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.channels = 1
+        """How many a post went to lately."""
+        self._waiting: deque[Waiting] = deque()
+
+    def join(self, push: Push) -> asyncio.Future[Verdict]:
+        verdict: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Waiting(push, verdict))
+        return verdict
+
+    def next_batch(self) -> list[Waiting]:
+        """As many as one call takes; whoever has given up waiting is left out."""
+        batch: list[Waiting] = []
+        size = 0
+        most = max(1, min(MOST_POSTS, MOST_DELIVERIES // self.channels))
+        while self._waiting and len(batch) < most:
+            size += len(self._waiting[0].push.post)
+            if batch and size > MOST_BYTES:
+                break
+            waiting = self._waiting.popleft()
+            if not waiting.verdict.done():
+                batch.append(waiting)
+        return batch
+
+
+class Together:
+    def __init__(self, gateway: Gateway, *, audit_deduped: bool) -> None:
+        self._gateway = gateway
+        self._audit_deduped = audit_deduped
+        self._lines: dict[EndpointId, Line] = {}
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def admit(self, endpoint: Endpoint, push: Push) -> Verdict:
+        line = self._lines.setdefault(endpoint.endpoint_id, Line())
+        if line.running >= AT_ONCE:
+            return await line.join(push)
+        line.running += 1
+        try:
+            [verdict] = await self._ask(endpoint, line, [push])
+            return verdict
+        finally:
+            self._go_on(endpoint, line)
+
+    def _go_on(self, endpoint: Endpoint, line: Line) -> None:
+        """Hands the place of a call that ended to those who waited for it."""
+        batch = line.next_batch()
+        if batch:
+            call = asyncio.create_task(self._admit_batch(endpoint, line, batch))
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
+            return
+        line.running -= 1
+        if not line.running:
+            self._lines.pop(endpoint.endpoint_id, None)
+
+    async def _admit_batch(self, endpoint: Endpoint, line: Line, batch: Sequence[Waiting]) -> None:
+        try:
+            verdicts = await self._ask(endpoint, line, [waiting.push for waiting in batch])
+        except asyncpg.PostgresError as exc:
+            if len(batch) > 1 and not may_have_committed(exc):
+                await self._one_by_one(endpoint, line, batch)
+            else:
+                _fail(batch, exc)
+        except Exception as exc:
+            _fail(batch, exc)
+        else:
+            for waiting, verdict in zip(batch, verdicts, strict=True):
+                _settle(waiting, verdict)
+        finally:
+            self._go_on(endpoint, line)
+
+    async def _one_by_one(self, endpoint: Endpoint, line: Line, batch: Sequence[Waiting]) -> None:
+        """All was rolled back for the sake of one: the others are not to suffer for it."""
+        for waiting in batch:
+            try:
+                [verdict] = await self._ask(endpoint, line, [waiting.push])
+                _settle(waiting, verdict)
+            except Exception as exc:
+                _fail([waiting], exc)
+
+    async def _ask(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> list[Verdict]:
+        verdicts = await self._gateway.admit_posts(endpoint, pushes, audit_deduped=self._audit_deduped)
+        line.channels = max(1, *(verdict.routed for verdict in verdicts))
+        return verdicts
+
+
+def _settle(waiting: Waiting, verdict: Verdict) -> None:
+    if not waiting.verdict.done():
+        waiting.verdict.set_result(verdict)
+
+
+def _fail(batch: Sequence[Waiting], exc: Exception) -> None:
+    for waiting in batch:
+        if not waiting.verdict.done():
+            waiting.verdict.set_exception(exc)

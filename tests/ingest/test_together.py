@@ -1,0 +1,174 @@
+"""Pushes that come together are admitted together, and none of them pays for it."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
+from autopost_ingest import together
+from autopost_ingest.gateway import Endpoint, Push, Verdict
+from autopost_ingest.together import Together
+from msgspec import Raw
+
+ENDPOINT = Endpoint(
+    workspace_id=WorkspaceId(uuid4()),
+    endpoint_id=EndpointId(uuid4()),
+    workspace_status="active",
+    max_payload_bytes=1024,
+)
+
+
+class Calls:
+    """Stands in for the database: every call waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.open = asyncio.Event()
+        self.faults: dict[str, Exception] = {}
+        self.routed = 1
+
+    async def admit_posts(self, _: Endpoint, posts: Sequence[Push], *, audit_deduped: bool) -> list[Verdict]:
+        assert not audit_deduped
+        names = [push.payload_hash for push in posts]
+        self.batches.append(names)
+        await self.open.wait()
+        for name in names:
+            if name in self.faults:
+                raise self.faults[name]
+        return [Verdict(verdict="accepted", run_id=RunId(uuid4()), routed=self.routed, of=name) for name in names]
+
+
+def pushing(admissions: Together, *names: str, size: int = 10) -> list[asyncio.Task[Verdict]]:
+    return [
+        asyncio.create_task(admissions.admit(ENDPOINT, Push(post=Raw(b"x" * size), payload_hash=name)))
+        for name in names
+    ]
+
+
+async def settled() -> None:
+    """Everything that can run has run."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def calls() -> Calls:
+    return Calls()
+
+
+@pytest.fixture
+def admissions(calls: Calls) -> Together:
+    return Together(calls, audit_deduped=False)  # type: ignore[arg-type]
+
+
+async def test_a_push_that_comes_alone_goes_at_once(calls, admissions):
+    [push] = pushing(admissions, "a")
+    await settled()
+
+    assert calls.batches == [["a"]]
+    calls.open.set()
+    assert (await push).of == "a"
+
+
+async def test_those_that_come_meanwhile_share_the_next_call_and_each_has_its_own_answer(calls, admissions):
+    pushes = pushing(admissions, *"abcdefg")
+    await settled()
+    assert calls.batches == [["a"], ["b"]]
+
+    calls.open.set()
+
+    assert [(await push).of for push in pushes] == list("abcdefg")
+    assert calls.batches == [["a"], ["b"], list("cdefg")]
+
+
+async def test_a_line_that_is_empty_is_forgotten(calls, admissions):
+    calls.open.set()
+
+    await asyncio.gather(*pushing(admissions, *"abcdefg"))
+    await settled()
+
+    assert admissions._lines == {}
+
+
+async def test_a_call_takes_no_more_deliveries_posts_and_bytes_than_it_should(calls, admissions, monkeypatch):
+    monkeypatch.setattr(together, "MOST_POSTS", 4)
+    monkeypatch.setattr(together, "MOST_DELIVERIES", 100)
+    monkeypatch.setattr(together, "MOST_BYTES", 35)
+    pushes = pushing(admissions, *"abcdefgh")
+    await settled()
+    calls.open.set()
+    await asyncio.gather(*pushes)
+    assert max(map(len, calls.batches)) == 3  # 35 bytes
+
+    calls.open.clear()
+    calls.routed = 50
+    pushes = pushing(admissions, *"abcdefgh", size=1)
+    await settled()
+    calls.open.set()
+    await asyncio.gather(*pushes)
+
+    assert max(map(len, calls.batches[-3:])) == 2  # of 50 channels each
+
+
+async def test_a_post_larger_than_a_call_goes_alone(calls, admissions, monkeypatch):
+    monkeypatch.setattr(together, "MOST_BYTES", 5)
+    calls.open.set()
+
+    answers = await asyncio.gather(*pushing(admissions, *"abcd"))
+
+    assert len(answers) == 4
+
+
+async def test_a_post_that_the_database_refuses_fails_alone(calls, admissions):
+    calls.faults["d"] = asyncpg.DataError("no such date")
+    pushes = pushing(admissions, *"abcdef")
+    await settled()
+
+    calls.open.set()
+    answers = await asyncio.gather(*pushes, return_exceptions=True)
+
+    assert [answer.of for answer in answers if isinstance(answer, Verdict)] == list("abcef")
+    assert answers[3] is calls.faults["d"]
+
+
+async def test_what_may_have_been_committed_is_not_said_again(calls, admissions):
+    """The senders are told to try again, and their receipts decide."""
+    calls.faults["d"] = asyncpg.ConnectionDoesNotExistError("gone")
+    pushes = pushing(admissions, *"abcdef")
+    await settled()
+
+    calls.open.set()
+    answers = await asyncio.gather(*pushes, return_exceptions=True)
+
+    assert [isinstance(answer, Verdict) for answer in answers] == [True, True, False, False, False, False]
+    assert len(calls.batches) == 3
+
+
+async def test_whoever_has_given_up_is_left_out(calls, admissions):
+    pushes = pushing(admissions, *"abcd")
+    await settled()
+    pushes[2].cancel()
+    await settled()
+
+    calls.open.set()
+    await asyncio.gather(*pushes, return_exceptions=True)
+
+    assert calls.batches == [["a"], ["b"], ["d"]]
+
+
+async def test_one_endpoint_does_not_wait_for_another(calls, admissions):
+    pushing(admissions, *"abcd")
+    other = Endpoint(
+        workspace_id=ENDPOINT.workspace_id,
+        endpoint_id=EndpointId(uuid4()),
+        workspace_status="active",
+        max_payload_bytes=1024,
+    )
+    task = asyncio.create_task(admissions.admit(other, Push(post=Raw(b"{}"), payload_hash="other")))
+    await settled()
+
+    assert calls.batches[-1] == ["other"]
+    calls.open.set()
+    await task
