@@ -41,7 +41,7 @@ async def test_the_bot_is_ready_once_it_reached_the_database_and_hears_its_wakeu
 
     answer = await system.http.get(f"{system.places['health']['bot']}/readyz")
 
-    assert answer.json()["checks"] == {"database": "ok", "wakeups": "ok"}
+    assert answer.json()["checks"] == {"begun": "ok", "database": "ok", "wakeups": "ok"}
     assert answer.json()["info"] == {"nats": True}
 
 

@@ -17,6 +17,7 @@ Get = Callable[[str], Awaitable[tuple[int, Any]]]
 async def health() -> AsyncIterator[Health]:
     made = Health(check_limit=timedelta(milliseconds=100))
     await made.start("127.0.0.1", 0)
+    made.begun()
     yield made
     await made.stop()
 
@@ -56,7 +57,16 @@ async def test_ready_when_every_check_passes(health, get):
     status, body = await get("/readyz")
 
     assert status == 200
-    assert body == {"ready": True, "checks": {"database": "ok"}, "info": {"nats": {"connected": False}}}
+    assert body == {"ready": True, "checks": {"begun": "ok", "database": "ok"}, "info": {"nats": {"connected": False}}}
+
+
+async def test_a_service_that_has_not_begun_is_alive_and_not_ready():
+    """Its checks are made while it starts: that none fails yet says nothing."""
+    health = Health()
+
+    ready, told = await health.readiness()
+
+    assert (ready, told["checks"]) == (False, {"begun": "failed"})
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,6 @@ QUICK = Counts(
     called=4_000,
     replicas_drained=10_000,
     latencies=100,
-    posted=150,
-    posted_to_one=1_000,
+    posted=300,
+    posted_to_one=3_000,
 )

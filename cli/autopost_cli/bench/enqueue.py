@@ -1,11 +1,17 @@
-"""Enqueue: one post per call into few and into many channels, with dedup on, over one connection."""
+"""Enqueue: posts into few and into many channels, with dedup on, over one connection.
+
+A thousand deliveries a call, as the peer is given a thousand jobs a call: one post to many channels, to few as many
+posts as it takes.
+"""
 
 import time
 
 from autopost_cli.bench.arena import Arena, BenchError
 from autopost_cli.bench.drain import NAMES
 from autopost_cli.bench.figures import Figures
-from autopost_cli.bench.tenants import Tenant, Writer, enqueue, owned
+from autopost_cli.bench.tenants import Tenant, Writer, enqueue, enqueue_all, owned
+
+CALL = 1_000
 
 
 async def measure(arena: Arena, figures: Figures) -> None:
@@ -22,10 +28,13 @@ async def enqueued(tenant: Tenant, deliveries: int) -> float:
         for post in writer.write(2):  # plans and caches of the one connection
             await enqueue(database, tenant, post)
         posts = writer.write(-(-deliveries // tenant.channels))
+        together = max(1, CALL // tenant.channels)
+        calls = [posts[start : start + together] for start in range(0, len(posts), together)]
         started = time.perf_counter()
-        made: list[int] = [(await enqueue(database, tenant, post))["enqueued"] for post in posts]
+        answers = [answer for call in calls for answer in await enqueue_all(database, tenant, call)]
         seconds = time.perf_counter() - started
         again = await enqueue(database, tenant, posts[0])
-    if sum(made) != len(posts) * tenant.channels or again["deduped"] != tenant.channels:
-        raise BenchError(f"{sum(made)} deliveries of {len(posts)} posts; a repost gave {again}")
-    return sum(made) / seconds
+    made: int = sum(answer["enqueued"] for answer in answers)
+    if made != len(posts) * tenant.channels or again["deduped"] != tenant.channels:
+        raise BenchError(f"{made} deliveries of {len(posts)} posts; a repost gave {again}")
+    return made / seconds

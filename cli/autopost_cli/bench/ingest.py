@@ -1,19 +1,22 @@
 """Ingest: posts through its HTTP door against the same calls made directly, and one post for one channel at a time."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from http import HTTPStatus
 from typing import Any
 
-import aiohttp
+import msgspec
 from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.identity import new_id
 from msgspec.structs import replace
 
 from autopost_cli.bench.arena import Arena, BenchError, connected
 from autopost_cli.bench.figures import Figures
-from autopost_cli.bench.services import posting, services_at
-from autopost_cli.bench.tenants import ALL_GATES_ON, Tenant, Writer, enqueue, make_tenant, owned
+from autopost_cli.bench.sender import Sender
+from autopost_cli.bench.services import services_at
+from autopost_cli.bench.tenants import ALL_GATES_ON, Tenant, Writer, enqueue, make_tenant, owned, text
 
 SENDERS = 16
 SENDERS_TO_ONE = 64
@@ -26,26 +29,38 @@ async def measure(arena: Arena, figures: Figures) -> None:
     async with arena.tenant(channels) as tenant, services_at(tenant, None, "ingest") as stack:
         async with connected(tenant.url) as connection:
             single = replace(await make_tenant(connection, WorkspaceId(new_id()), 1, ALL_GATES_ON), url=tenant.url)
-        connector = aiohttp.TCPConnector(limit=SENDERS_TO_ONE)
-        async with aiohttp.ClientSession(connector=connector) as session:
-            to_all, to_one = (posting(session, stack.urls["ingest"], one) for one in (tenant, single))
-            await _posts(to_all, SENDERS, SENDERS)
-            await _posts(to_one, SENDERS_TO_ONE, SENDERS_TO_ONE)
+        door = f"{stack.urls['ingest']}/v1/posts"
+        async with senders(door, tenant, SENDERS) as to_all, senders(door, single, SENDERS_TO_ONE) as to_one:
+            await _posts(to_all, SENDERS)
+            await _posts(to_one, SENDERS_TO_ONE)
             for repetition in range(arena.counts.repetitions):
                 arena.say(f"ingest, {repetition + 1} of {arena.counts.repetitions}")
-                figures.record("ingest.http", channels * await _posts(to_all, posts, SENDERS))
+                figures.record("ingest.http", channels * await _posts(to_all, posts))
                 figures.record("ingest.direct", channels * await _direct(tenant, posts))
-                figures.record("ingest.one_channel", await _posts(to_one, arena.counts.posted_to_one, SENDERS_TO_ONE))
+                figures.record("ingest.one_channel", await _posts(to_one, arena.counts.posted_to_one))
 
 
-async def _posts(send: Callable[[], Awaitable[int]], count: int, senders: int) -> float:
-    """Posts per second."""
+@contextlib.asynccontextmanager
+async def senders(door: str, tenant: Tenant, count: int) -> AsyncIterator[list[Sender]]:
+    made = [await Sender.to(door, Authorization=f"Bearer {tenant.secret}") for _ in range(count)]
+    try:
+        yield made
+    finally:
+        for sender in made:
+            sender.close()
 
-    async def post(_: int) -> None:
-        if (status := await send()) != 202:
+
+async def _posts(by: Sequence[Sender], count: int) -> float:
+    """Posts per second, each of its own, written before the clock starts."""
+    free = list(by)
+
+    async def post(body: bytes) -> None:
+        sender = free.pop()
+        if (status := await sender.post(body)) != HTTPStatus.ACCEPTED:
             raise BenchError(f"a post was answered with {status}")
+        free.append(sender)
 
-    return await shared(post, range(count), senders)
+    return await shared(post, [msgspec.json.encode({"text": text(number)}) for number in range(count)], len(by))
 
 
 async def _direct(tenant: Tenant, count: int) -> float:

@@ -127,6 +127,13 @@ async def enqueue(database: Database, tenant: Tenant, post: Post) -> dict[str, A
     return answer
 
 
+async def enqueue_all(database: Database, tenant: Tenant, posts: Sequence[Post]) -> list[dict[str, Any]]:
+    """In one call."""
+    query = "SELECT enqueue_messages_and_deliveries_batch($1, $2, 'push', $3)"
+    answers: list[dict[str, Any]] = await database.fetchval(query, tenant.workspace_id, tenant.endpoint_id, posts)
+    return answers
+
+
 async def add_backlog(database: Database, tenant: Tenant, posts: int, channels: str, copies: int = 1) -> None:
     """Set-based, where one post at a time would take minutes; ``channels`` is a pattern of their targets."""
     post = (await Writer.of(database, tenant)).write(1)[0]

@@ -1,7 +1,7 @@
 """``/healthz``, ``/readyz`` and ``/metrics`` on a port of their own; none of them makes a span.
 
-Alive means the event loop answers and asks nothing else. Ready means every check passes. NATS is only ever
-information: a service without it is slower, not unready.
+Alive means the event loop answers and asks nothing else. Ready means the service has begun its work and every check
+passes. NATS is only ever information: a service without it is slower, not unready.
 """
 
 import asyncio
@@ -31,6 +31,15 @@ class Health:
         self._checks: dict[str, Check] = {}
         self._facts: dict[str, Fact] = {}
         self._runner: web.AppRunner | None = None
+        self._begun = False
+        self.check("begun", self._has_begun)
+
+    def begun(self) -> None:
+        """To be said once all is open that others reach the service by: before, nobody may be sent here."""
+        self._begun = True
+
+    async def _has_begun(self) -> bool:
+        return self._begun
 
     def check(self, name: str, check: Check) -> None:
         self._checks[name] = check

@@ -30,6 +30,7 @@ async def work(config: BotConfig, service: Service) -> None:
         service.spawn(bus.wakeups(topology.bot_wakeups, inbox.wake), "wakeups")
         async with await serve(web.Application(middlewares=MIDDLEWARES), config.http_host, config.http_port) as site:
             get_logger().info("bot.listening", url=site.url)
+            service.health.begun()
             await service.stopping.wait()
 
 

@@ -53,6 +53,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
             wakeups = Topology(config.nats_namespace).dispatcher_wakeups
             service.spawn(poll(schedule, gateway, config.poll_interval, service.stopping), "poll")
             service.spawn(bus.wakeups(wakeups, lambda subject: schedule.wake(workspace_of(subject))), "wakeups")
+            service.health.begun()
             await service.stopping.wait()
 
 

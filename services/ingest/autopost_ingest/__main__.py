@@ -53,6 +53,7 @@ async def work(config: IngestConfig, service: Service) -> None:
                 fetching(config, service, staged_gateway, materializer, enqueuer, downloader, staged),
                 pulling(config, service, database, fetcher_of(config), bus, staged),
             ):
+                service.health.begun()
                 await service.stopping.wait()
         await admission.refusals.flush()
 
