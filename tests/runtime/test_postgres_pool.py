@@ -54,6 +54,32 @@ async def test_the_role_of_the_service_holds_on_a_reused_connection(empty_databa
     assert roles == ["pg_monitor", "pg_monitor"]
 
 
+async def test_a_call_is_one_round_trip(empty_database, configure):
+    """What a session was last asked for is what we asked it for."""
+    config = configure(database_url=empty_database.url, database_pool=1)
+
+    async with open_database(config, "ingest") as database:
+        await database.fetchval("SELECT 'ours'")
+        [last] = await empty_database.pool.fetch(
+            "SELECT query FROM pg_stat_activity WHERE application_name = 'autopost-ingest'"
+        )
+
+    assert last["query"] == "SELECT 'ours'"
+
+
+async def test_a_transaction_that_was_left_open_is_rolled_back_before_the_next_one_has_the_connection(
+    empty_database, configure
+):
+    config = configure(database_url=empty_database.url, database_pool=1)
+
+    async with open_database(config, "ingest") as database:
+        async with database.acquire() as connection:
+            await connection.execute("BEGIN; CREATE TABLE left_behind ()")
+        found = await database.fetchval("SELECT to_regclass('left_behind')")
+
+    assert found is None
+
+
 async def test_jsonb_goes_in_and_out_as_values(empty_database, configure):
     value = {"text": "привет", "list": [1, 2.5, None, True]}
 

@@ -68,9 +68,13 @@ def exporting() -> bool:
 
 
 def current_traceparent() -> str | None:
-    carrier: dict[str, str] = {}
-    _propagator.inject(carrier)
-    return carrier.get("traceparent")
+    here = trace.get_current_span().get_span_context()
+    return f"00-{here.trace_id:032x}-{here.span_id:016x}-{here.trace_flags:02x}" if here.is_valid else None
+
+
+def current_trace_id() -> str | None:
+    here = trace.get_current_span().get_span_context()
+    return f"{here.trace_id:032x}" if here.is_valid else None
 
 
 def context_from(traceparent: str | None) -> Context:

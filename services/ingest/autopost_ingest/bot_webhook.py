@@ -71,7 +71,6 @@ class BotWebhook:
 
 
 def _row(update: BotUpdate) -> dict[str, object]:
-    traceparent = telemetry.current_traceparent()
     return {
         "provider": PROVIDER,
         "chat_id": update.chat_id,
@@ -79,6 +78,6 @@ def _row(update: BotUpdate) -> dict[str, object]:
         "kind": update.kind,
         "answer": update.answer,
         "body": update.body,
-        "trace_id": telemetry.trace_id_of(traceparent),
-        "traceparent": traceparent,
+        "trace_id": telemetry.current_trace_id(),
+        "traceparent": telemetry.current_traceparent(),
     }

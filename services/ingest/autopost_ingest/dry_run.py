@@ -109,7 +109,7 @@ class DryRunner:
             _check_parameters(request.query)
             post = await self._admission.body_of(request, endpoint)
             found = await self.preview(endpoint, post, skip_media="media" in request.query)
-        answer = replace(found, trace_id=telemetry.trace_id_of(telemetry.current_traceparent()))
+        answer = replace(found, trace_id=telemetry.current_trace_id())
         return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
     async def preview(self, endpoint: Endpoint, request: PostRequest, *, skip_media: bool) -> DryRun:

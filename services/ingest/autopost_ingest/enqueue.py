@@ -129,7 +129,6 @@ def encoded(post: dict[str, Any]) -> msgspec.Raw:
 
 def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
     """As the database takes it, without renderings."""
-    traceparent = telemetry.current_traceparent()
     source = {"kind": "push", "meta": request.meta, "workspace_hint": request.workspace_id}
     return {
         "content_hash": normalized.content_hash,
@@ -142,6 +141,6 @@ def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
         "source_ref": request.source_ref,
         "scheduled_for": request.scheduled_for,
         "run_id": RunId(new_id()),
-        "trace_id": telemetry.trace_id_of(traceparent),
-        "traceparent": traceparent,
+        "trace_id": telemetry.current_trace_id(),
+        "traceparent": telemetry.current_traceparent(),
     }

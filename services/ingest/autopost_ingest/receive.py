@@ -102,5 +102,5 @@ def _accepted(verdict: Verdict) -> dict[str, Any]:
 
 
 def _json(status: int, body: dict[str, Any]) -> web.Response:
-    body["trace_id"] = telemetry.trace_id_of(telemetry.current_traceparent())
+    body["trace_id"] = telemetry.current_trace_id()
     return web.Response(status=status, body=msgspec.json.encode(body), content_type="application/json")

@@ -116,7 +116,7 @@ def refuse(reason: str, problem: Problem) -> Problem:
 
 
 def _trace_id() -> str | None:
-    return telemetry.trace_id_of(telemetry.current_traceparent())
+    return telemetry.current_trace_id()
 
 
 def _put_up_with(exc: Exception) -> None:

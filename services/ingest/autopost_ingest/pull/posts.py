@@ -68,12 +68,11 @@ def item_refused(ref: str, problem: Refused | Exception) -> dict[str, Any]:
 
 
 def _told(ref: str, source_id: str) -> dict[str, Any]:
-    traceparent = telemetry.current_traceparent()
     return {
         "source": {"kind": "pull", "source_id": source_id},
         "source_ref": ref,
-        "trace_id": telemetry.trace_id_of(traceparent),
-        "traceparent": traceparent,
+        "trace_id": telemetry.current_trace_id(),
+        "traceparent": telemetry.current_traceparent(),
     }
 
 
