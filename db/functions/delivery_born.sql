@@ -14,12 +14,14 @@ CREATE OR REPLACE FUNCTION delivery_born()
 RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_nestloop = off
 AS $$
 DECLARE
     _illegal delivery_status;
     _some_given_up boolean;
     _lost bigint;
+    _channel_ids uuid[];
+    _low_waters timestamptz[];
     _now timestamptz := clock_timestamp();
 BEGIN
     SELECT max(n.status) FILTER (WHERE n.status NOT IN ('queued', 'failed_permanent', 'deduped')),
@@ -53,18 +55,19 @@ BEGIN
     WITH wanted AS MATERIALIZED (
         SELECT DISTINCT n.workspace_id, n.channel_id FROM new_rows n
     ), found AS MATERIALIZED (
-        SELECT 1
+        SELECT w.channel_id, d.low_water
         FROM (SELECT * FROM wanted ORDER BY workspace_id, channel_id) AS w
-        CROSS JOIN LATERAL (
-            SELECT 1
+        CROSS JOIN LATERAL ( -- once its lock is had its low_water stays
+            SELECT d.low_water
             FROM channel_due d
             WHERE d.workspace_id = w.workspace_id
               AND d.channel_id = w.channel_id
             FOR KEY SHARE
         ) AS d
     )
-    SELECT (SELECT count(*) FROM wanted) - (SELECT count(*) FROM found)
-    INTO _lost;
+    SELECT (SELECT count(*) FROM wanted) - count(*), array_agg(f.channel_id), array_agg(f.low_water)
+    INTO _lost, _channel_ids, _low_waters
+    FROM found f;
     IF _lost > 0 THEN
         RAISE EXCEPTION 'a delivery has no channel' USING ERRCODE = 'foreign_key_violation';
     END IF;
@@ -78,13 +81,7 @@ BEGIN
         FROM new_rows b
         WHERE b.status = 'queued'
     ) AS n
-    CROSS JOIN LATERAL ( -- read after its lock was had: from then on it stays
-        SELECT d.low_water
-        FROM channel_due d
-        WHERE d.workspace_id = n.workspace_id
-          AND d.channel_id = n.channel_id
-        OFFSET 0
-    ) AS c;
+    JOIN unnest(_channel_ids, _low_waters) AS c (channel_id, low_water) USING (channel_id);
 
     IF _some_given_up THEN
         INSERT INTO given_up (workspace_id, delivery_id, channel_id, status, given_up_at)

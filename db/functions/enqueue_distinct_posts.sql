@@ -121,7 +121,7 @@ BEGIN
         FROM given g
         LEFT JOIN known k USING (message_id, plan_hash)
     ), decided AS MATERIALIZED (
-        SELECT row_number() OVER () AS number, p.place, r.channel_id, f.rendering_id, f.template_version, f.meta, f.error,
+        SELECT r.number, id_in(_ids, _first_id + r.number) AS delivery_id, p.place, r.channel_id, f.rendering_id, f.template_version, f.meta, f.error,
                twin.delivery_id AS twin_id,
                CASE
                    WHEN twin.delivery_id IS NOT NULL THEN 'deduped'
@@ -137,7 +137,8 @@ BEGIN
                      AND b.hash_version = p.hash_version
                      AND b.content_hash = p.content_hash
                ) AS is_there
-        FROM unnest(p_places, p_channel_ids, p_renderings, p_dedup_ttls) AS r (place, channel_id, nth, dedup_ttl_hours)
+        FROM unnest(p_places, p_channel_ids, p_renderings, p_dedup_ttls)
+            WITH ORDINALITY AS r (place, channel_id, nth, dedup_ttl_hours, number)
         JOIN posts p USING (place)
         JOIN profiles f USING (place, nth)
         LEFT JOIN LATERAL (
@@ -158,7 +159,7 @@ BEGIN
                                 content_hash, not_before, scheduled_for, status, max_attempts, last_error, render_meta,
                                 template_version, trace_id, traceparent, enqueue_batch_id, event_count, created_at,
                                 updated_at)
-        SELECT id_in(_ids, _first_id + d.number), p_workspace_id, p.message_id, d.channel_id, d.rendering_id,
+        SELECT d.delivery_id, p_workspace_id, p.message_id, d.channel_id, d.rendering_id,
                p.hash_version, p.content_hash, p.now, p.scheduled_for, d.status, p.max_attempts, d.error, d.meta,
                d.template_version, p.trace_id, p.traceparent, p.batch_id, 1, p.now, p.now
         FROM decided d
@@ -168,7 +169,7 @@ BEGIN
     ), told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, result, error, meta)
         SELECT id_in(_event_ids, _first_event_id + d.number), p_workspace_id,
-               CASE WHEN d.twin_id IS NULL OR p_audit_deduped THEN id_in(_ids, _first_id + d.number) END,
+               CASE WHEN d.twin_id IS NULL OR p_audit_deduped THEN d.delivery_id END,
                p.message_id, d.channel_id,
                CASE d.status
                    WHEN 'queued' THEN 'enqueue'

@@ -65,6 +65,46 @@ def test_text_is_trimmed_collapsed_and_composed(given_text: str, text: str) -> N
     assert normalize(PostRequest(text=given_text)).content.text == text
 
 
+FENCED = "```py\nif a:\n    b  =  1\n\n\n\n    c\n```"
+MARKED = "<pre>if a:\n\tb  =  1\n\n\n\n</pre>"
+
+
+@pytest.mark.parametrize(
+    ("parse_mode", "given_text", "text"),
+    [
+        ("Markdown", f"  see   this:\n{FENCED}\n  and   that ", f"see this:\n{FENCED}\nand that"),
+        ("Markdown", f"{FENCED}   x   {FENCED}", f"{FENCED} x {FENCED}"),
+        ("Markdown", "a ```  never  ended", "a ``` never ended"),
+        ("Markdown", MARKED, "<pre>if a:\nb = 1\n\n</pre>"),
+        ("HTML", f"<b>a</b>   {MARKED}   b", f"<b>a</b> {MARKED} b"),
+        ("HTML", MARKED.upper(), MARKED.upper()),
+        ("HTML", "<pre>  never  ended", "<pre> never ended"),
+        (None, FENCED, "```py\nif a:\nb = 1\n\nc\n```"),
+    ],
+)
+def test_in_code_every_space_counts(parse_mode: Any, given_text: str, text: str) -> None:
+    request = PostRequest(text=given_text, parse_mode=parse_mode)
+    captioned = PostRequest(media=(MediaItem("photo", blob_ref=ONE, caption=given_text),), parse_mode=parse_mode)
+
+    assert normalize(request).content.text == text
+    assert normalize(captioned).content.media[0].caption == text
+
+
+@given(st.text(alphabet="`<pre/> \n\tx", max_size=60), st.sampled_from(["HTML", "Markdown"]))
+def test_normalising_code_twice_changes_nothing(text: str, parse_mode: Any) -> None:
+    once = normalize(PostRequest(text=f"x{text}", parse_mode=parse_mode)).content.text
+
+    assert normalize(PostRequest(text=once, parse_mode=parse_mode)).content.text == once
+
+
+@pytest.mark.parametrize("parse_mode", ["HTML", "Markdown"])
+def test_code_that_opens_again_and_again_is_read_once(parse_mode: Any) -> None:
+    """Looking for the end of each anew would take minutes."""
+    opened = "<pre " * 50_000 + "``` ``" * 40_000
+
+    assert normalize(PostRequest(text=opened, parse_mode=parse_mode)).content.text
+
+
 @given(st.text(min_size=1).filter(str.strip))
 def test_normalising_twice_changes_nothing(text: str) -> None:
     try:

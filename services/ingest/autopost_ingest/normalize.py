@@ -6,11 +6,11 @@ from the bytes of a medium. A change to anything here that moves a hash is a new
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 import msgspec
-from autopost_contracts.payload import Button, Content, Flags, MediaItem, MediaType, Medium, PostRequest
+from autopost_contracts.payload import Button, Content, Flags, MediaItem, MediaType, Medium, ParseMode, PostRequest
 from msgspec import Struct
 from msgspec.structs import replace
 from w3lib.url import canonicalize_url
@@ -20,7 +20,12 @@ HASH_VERSION = 1
 NORMALIZATION_VERSION = 1
 
 _SPACES = re.compile(r"[^\S\n]+")
+_LINE_ENDS = re.compile(" ?\n ?")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_CODE = {
+    "HTML": (re.compile(r"<pre\b", re.IGNORECASE), re.compile(r"</pre\b", re.IGNORECASE)),
+    "Markdown": (re.compile("```"), re.compile("```")),
+}
 _BLOB_REF = re.compile(r"sha256:[0-9a-f]{64}")
 _SOURCES = ("blob_ref", "file_id", "attachment_token", "url")
 
@@ -45,9 +50,9 @@ class Normalized(Struct, frozen=True, kw_only=True):
 def normalize(request: PostRequest) -> Normalized:
     content = Content(
         type="media" if request.media else "text",
-        text=_text(request.text or ""),
+        text=_text(request.text or "", request.parse_mode),
         parse_mode=request.parse_mode,
-        media=tuple(_medium(item, f"media[{index}]") for index, item in enumerate(request.media)),
+        media=tuple(_medium(item, request.parse_mode, f"media[{index}]") for index, item in enumerate(request.media)),
         links=_unique(_url(link, f"links[{index}]") for index, link in enumerate(request.links)),
         buttons=_rows(request.buttons),
     )
@@ -86,7 +91,7 @@ def _said(medium: Medium) -> Medium:
     )
 
 
-def _medium(item: MediaItem, field: str) -> Medium:
+def _medium(item: MediaItem, parse_mode: ParseMode | None, field: str) -> Medium:
     named = [name for name in _SOURCES if getattr(item, name) is not None]
     if len(named) != 1:
         raise Refused(field, "expected exactly one of url, blob_ref, file_id and attachment_token")
@@ -99,7 +104,7 @@ def _medium(item: MediaItem, field: str) -> Medium:
         _refuse_unfetchable(value, where)
     if source == "blob_ref" and not _BLOB_REF.fullmatch(value):
         raise Refused(where, "expected sha256: and 64 lowercase hexadecimal digits")
-    return replace(Medium(type=media_type(item), caption=_text(item.caption or "")), **{source: value})
+    return replace(Medium(type=media_type(item), caption=_text(item.caption or "", parse_mode)), **{source: value})
 
 
 def media_type(item: MediaItem) -> MediaType:
@@ -119,10 +124,25 @@ def _refuse_unfetchable(url: str, field: str) -> None:
         raise Refused(field, "a URL with credentials in it is not fetched")
 
 
-def _text(text: str) -> str:
+def _text(text: str, parse_mode: ParseMode | None = None) -> str:
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
-    lines = (_SPACES.sub(" ", line).strip() for line in text.split("\n"))
-    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
+    bounds = _CODE.get(parse_mode or "")
+    pieces = _pieces(text, *bounds) if bounds else [(text, False)]
+    return "".join(piece if code else _collapsed(piece) for piece, code in pieces).strip()
+
+
+def _collapsed(text: str) -> str:
+    return _BLANK_LINES.sub("\n\n", _LINE_ENDS.sub("\n", _SPACES.sub(" ", text)))
+
+
+def _pieces(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
+    """What is code, and what is around it; in code every space counts. Code that never ends is none."""
+    at = 0
+    while (start := opening.search(text, at)) and (end := closing.search(text, start.end())):
+        yield text[at : start.start()], False
+        yield text[start.start() : end.end()], True
+        at = end.end()
+    yield text[at:], False
 
 
 def _url(text: str, field: str) -> str:
