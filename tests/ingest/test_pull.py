@@ -100,6 +100,34 @@ async def test_what_one_address_said_of_itself_is_not_told_to_another(pulls: Pul
     assert await pulls.refs() == ["0000", "0001"]
 
 
+async def test_what_is_dated_before_the_source_was_to_begin_is_told_once_and_never_posted(
+    pulls: Pulls, site: Site
+) -> None:
+    dates = {"old": "Mon, 09 Nov 2026 08:59:59 GMT", "new": "Mon, 09 Nov 2026 09:00:00 GMT"}
+    items = [entry(name, f"<pubDate>{date}</pubDate>") for name, date in dates.items()]
+    feed = site.put("/feed", rss(*items, entry("undated")))
+    await pulls.add("blog", "rss", url=feed, include=["title"], since="2026-11-09T10:00:00+01:00")
+
+    async with pulls.replica() as replica:
+        await replica.puller.round()
+        await pulls.again(replica)
+
+    assert sorted(await pulls.texts()) == ["<b>Title new</b>", "<b>Title undated</b>"]
+    assert await pulls.refs() == ["new", "old", "undated"]
+    [told] = await pulls.events("ingress_payload_rejected")
+    assert (told["source_ref"], told["code"]) == ("old", "before_since")
+
+
+async def test_a_beginning_without_a_zone_is_a_mistake_that_is_told(pulls: Pulls, site: Site) -> None:
+    await pulls.add("blog", "rss", url=site.put("/feed", numbered(1)), since="2026-11-09T10:00:00")
+
+    async with pulls.replica() as replica:
+        await replica.puller.round()
+
+    assert await pulls.error("blog") == ("config_invalid", 1)
+    assert await pulls.refs() == []
+
+
 class Dying(PullGateway):
     """Its process ends after so many chunks, before the next is sent."""
 

@@ -26,7 +26,8 @@ REDIRECTS = 5
 CONNECT_LIMIT = timedelta(seconds=10)
 CHUNK = 64 * 1024
 _REDIRECTING = frozenset({301, 302, 303, 307, 308})
-_OWN_SITE_ONLY = frozenset({"authorization", "cookie", "proxy-authorization"})
+_FOR_ANY_SITE = frozenset({"accept", "accept-language", "if-none-match", "if-modified-since", "range"})
+"""A header that is not known to be harmless may be a key, and stays with the site it was meant for."""
 
 
 class Unfetched(Exception):  # noqa: N818  named for what happened
@@ -102,7 +103,7 @@ class Fetcher:
                     return
                 target = _target(url, response.headers.get("Location"))
             if target.origin() != url.origin():
-                headers = {name: value for name, value in headers.items() if name.lower() not in _OWN_SITE_ONLY}
+                headers = {name: value for name, value in headers.items() if name.lower() in _FOR_ANY_SITE}
             url = target
         raise Unfetched("too_many_redirects", final=True)
 

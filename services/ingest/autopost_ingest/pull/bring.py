@@ -20,8 +20,15 @@ from autopost_ingest.compile import Profiles, compile_for
 from autopost_ingest.normalize import Normalized, Refused
 from autopost_ingest.pull.endings import Interrupted, PullFailed
 from autopost_ingest.pull.gateway import Claim, PullGateway, Taken
-from autopost_ingest.pull.items import Item, source_ref
-from autopost_ingest.pull.posts import item_refused, normalized_words, post_to_enqueue, post_to_stage, request_of
+from autopost_ingest.pull.items import Item, is_before, source_ref
+from autopost_ingest.pull.posts import (
+    TooOld,
+    item_refused,
+    normalized_words,
+    post_to_enqueue,
+    post_to_stage,
+    request_of,
+)
 from autopost_ingest.pull.sources import Options
 
 ROUNDS = 4
@@ -171,6 +178,8 @@ class Wake:
 
 def _post(fresh: Fresh, options: Options, *, with_media: bool) -> _Post:
     request = request_of(fresh.item, options, with_media=with_media)
+    if options.since and is_before(fresh.item, options.since):
+        return _Post(ref=fresh.ref, request=request, problem=TooOld("date", f"before {options.since.isoformat()}"))
     try:
         return _Post(ref=fresh.ref, request=request, normalized=normalized_words(request))
     except Refused as exc:

@@ -45,17 +45,23 @@ def source_ref(item: Item) -> str:
     return _digest(msgspec.json.encode(replace(item, mark=None), order="sorted").decode())
 
 
+def is_before(item: Item, since: datetime) -> bool:
+    """One without a date is not."""
+    moment = moment_of(item.date)
+    return moment is not None and moment < since
+
+
 def oldest_first(items: Sequence[Item], *, newest_come_first: bool = True) -> tuple[Item, ...]:
     """By their dates where all have one, else as their source is known to put them."""
     in_turn = tuple(reversed(items)) if newest_come_first else tuple(items)
-    moments = [_moment(item.date) for item in in_turn]
+    moments = [moment_of(item.date) for item in in_turn]
     if None in moments:
         return in_turn
     places = sorted(range(len(in_turn)), key=lambda place: moments[place] or datetime.min.replace(tzinfo=UTC))
     return tuple(in_turn[place] for place in places)
 
 
-def _moment(date: str) -> datetime | None:
+def moment_of(date: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(date)
     except ValueError:

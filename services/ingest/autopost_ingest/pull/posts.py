@@ -62,8 +62,18 @@ def post_to_stage(request: PostRequest, ref: str, source_id: str) -> dict[str, A
     return _told(ref, source_id) | {"request": msgspec.to_builtins(request)}
 
 
+class TooOld(Refused):
+    """The source was told to begin later."""
+
+
 def item_refused(ref: str, problem: Refused | Exception) -> dict[str, Any]:
-    code = "unprocessable" if isinstance(problem, Refused) else "not_storable"
+    match problem:
+        case TooOld():
+            code = "before_since"
+        case Refused():
+            code = "unprocessable"
+        case _:
+            code = "not_storable"
     return {"source_ref": ref, "code": code, "message": str(problem)[:500]}
 
 

@@ -1,5 +1,6 @@
 """What a source may say in its ``config_json``, by its kind; whatever else it says is a mistake that is told."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from autopost_contracts.payload import ButtonText, Routing, Tag
@@ -35,6 +36,8 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     item_tags: bool = False
     """The categories of an item become tags too."""
     routing: Routing = Routing()
+    since: Annotated[datetime, Meta(tz=True)] | None = None
+    """What is dated before is told and passed over: a new source is not to post all that it ever had."""
     silent: bool = False
     disable_preview: bool = False
 
