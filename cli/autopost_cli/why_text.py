@@ -1,0 +1,222 @@
+"""The answer of `autopost why` in words. What platforms and senders wrote is shown without control characters."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+Entry = Mapping[str, Any]
+
+RELEASED = {
+    "time": "by itself, when the time has come",
+    "settings": "never by itself: change the settings",
+    "commit": "when a send ends: nothing to do",
+    "monitor": "the monitor takes it back in its next round; at once:",
+    "dispatcher": "the next claims of a dispatcher",
+    "ingest": "a worker of ingest",
+}
+FIRST = ("code", "message", "operator", "reason")
+SILENCE = timedelta(minutes=1)
+"""After this long without a claim, what is next in line waits for a dispatcher that may not be there."""
+
+
+def lines(answer: Entry) -> Iterator[str]:
+    at = datetime.fromisoformat(answer["at"])
+    for nth, entry in enumerate(answer["found"]):
+        if nth:
+            yield ""
+        yield from SHOW[entry["kind"]](entry, at)
+
+
+def _delivery(entry: Entry, at: datetime) -> Iterator[str]:
+    attempts = f"attempt {entry['attempt']} of {entry['max_attempts']}"
+    yield f"delivery {entry['delivery_id']}: {entry['status']}, {attempts}"
+    yield _field("to", _channel_name(entry["channel"]))
+    yield _field("message", entry["message_id"])
+    if entry["gate"]:
+        yield from _gate(entry["gate"], at)
+    if entry["ended"]:
+        yield from _ended(entry["ended"], at)
+    yield from _history(entry["history"])
+
+
+def _message(entry: Entry, at: datetime) -> Iterator[str]:
+    yield f"message {entry['message_id']}: deliveries {entry['total']}, posted {entry['seen_count']}×"
+    yield _field("posted", _time(entry["created_at"]) + _also("last", entry["last_seen_at"], entry["created_at"]))
+    if entry["source_ref"]:
+        yield _field("source_ref", _clean(entry["source_ref"]))
+    for state in entry["states"]:
+        yield _field(f"{state['count']:>6}", f"{state['status']}: {state.get('gate') or state.get('outcome')}")
+    for twin in entry["suppressed"]:
+        yield _field(
+            "had it", f"{_clean(twin['title'] or twin['channel_id'])}{_also('at', twin['at'])}, {twin['twin']}"
+        )
+    for delivery in entry["deliveries"]:
+        yield ""
+        yield f"  {delivery['delivery_id']}  {_clean(delivery.get('title') or delivery['channel_id'])}"
+        yield from _indented(_gate(delivery, at) if delivery.get("gate") else _ended(delivery, at))
+    yield from _more(entry["total"] - len(entry["deliveries"]), "deliveries")
+    yield from _elsewhere(entry)
+
+
+def _elsewhere(entry: Entry) -> Iterator[str]:
+    if entry["elsewhere"]:
+        yield ""
+        yield _field("not sent to", "by the rules of today")
+    for channel in entry["elsewhere"]:
+        kept_by = ", ".join(channel["kept_by"])
+        yield _field("", f"{channel['platform']} {_clean(channel['title'] or channel['channel_id'])}: {kept_by}")
+    yield from _more(entry["elsewhere_total"] - len(entry["elsewhere"]), "channels")
+
+
+def _channel(entry: Entry, at: datetime) -> Iterator[str]:
+    yield f"channel {_channel_name(entry['channel'])}: {entry['gate']['gate'] if entry['gate'] else 'open'}"
+    if entry["gate"]:
+        yield from _gate(entry["gate"], at)
+    queue = entry["queue"]
+    counts = f"{queue['waiting']} waiting, {queue['later']} later, {queue['held']} held, {queue['sending']} sending"
+    yield _field("queue", counts + _also("the oldest", queue["oldest_at"]))
+    yield _field("rate group", f"{_clean(entry['rate_group'])}, error streak {entry['error_streak']}")
+    yield from _history(entry["history"])
+
+
+def _post(entry: Entry, at: datetime) -> Iterator[str]:
+    yield f"staged post {entry['post_id']}: {entry['status']}, attempt {entry['attempt']}"
+    yield _field("run", f"{entry['run_id']}, trace {entry['trace_id']}")
+    if entry["gate"]:
+        yield from _gate(entry["gate"], at)
+    if entry["error"]:
+        yield _field("last error", _words(entry["error"], ("code", "field", "host", "message")))
+    if entry["finished_at"]:
+        yield _field("ended", _time(entry["finished_at"]))
+    for item in entry["media"]:
+        about = _words(item, ("type", "host", "state", "waits_for", "error"))
+        yield _field(f"media[{item['place']}]", about + _also("since", item.get("since")))
+    yield from _history(entry["history"])
+
+
+def _run(entry: Entry, at: datetime) -> Iterator[str]:
+    yield f"run {entry['run_id']}: {entry['run_kind']}, no post of it is known"
+    yield _field("started", _time(entry["started_at"]) + _also("finished", entry["finished_at"]))
+    yield _field("counted", ", ".join(f"{name} {_clean(count)}" for name, count in entry["stats"].items()) or "nothing")
+
+
+SHOW = {"delivery": _delivery, "message": _message, "channel": _channel, "post": _post, "run": _run}
+
+
+def _gate(gate: Entry, at: datetime) -> Iterator[str]:
+    cause = gate.get("cause") or {}
+    if gate["gate"] == "queued_behind":
+        yield from _in_line(gate, cause, at)
+        return
+    until = f", until {_time(gate['until'])} ({_distance(gate['until'], at)})" if gate.get("until") else ""
+    yield _field("held by", gate["gate"] + _also("since", gate.get("since")) + until)
+    if cause:
+        yield _field("because", _words(cause))
+    yield from _release(gate)
+    if gate.get("later"):
+        yield _field("then", ", ".join(gate["later"]))
+
+
+def _in_line(gate: Entry, cause: Entry, at: datetime) -> Iterator[str]:
+    behind = cause["behind"]
+    yield _field("held by", f"queued behind {behind} in its channel" + _also("due since", gate.get("since")))
+    yield _field("release", RELEASED["dispatcher"])
+    claimed = cause.get("last_claimed_at")
+    if claimed is None or at - datetime.fromisoformat(claimed) > SILENCE:
+        said = f"since {_time(claimed)}" if claimed else "ever"
+        yield _field("", f"no dispatcher has claimed in this workspace {said}: is one running?")
+
+
+def _release(gate: Entry) -> Iterator[str]:
+    if words := RELEASED.get(gate["released_by"]):
+        yield _field("release", words)
+    if gate.get("command"):
+        yield _field("" if words else "release", gate["command"])
+    if gate["gate"] == "hold":
+        yield _field("", "look into the channel first: `sent` instead of `resend` when the message is there")
+
+
+def _ended(ended: Entry, at: datetime) -> Iterator[str]:
+    detail = dict(ended["detail"])
+    yield _field("ended", f"{ended['outcome']}, {_time(ended['at'])} ({_distance(ended['at'], at)})")
+    for part in detail.pop("parts", []):
+        yield _field(f"part {part['part']}", ", ".join(_clean(one) for one in part["ids"]))
+    for problem in detail.pop("problems", []):
+        yield _field("problem", _words(problem) if isinstance(problem, Mapping) else _clean(problem))
+    if twin := detail.pop("twin", None):
+        yield _field("twin", _words(twin))
+    if detail:
+        yield _field("where" if ended["outcome"] == "sent" else "because", _words(detail))
+    if ended.get("twin_gate"):
+        yield from _gate(ended["twin_gate"], at)
+    if ended.get("command"):
+        yield _field("bring back", ended["command"])
+
+
+def _history(history: list[Entry]) -> Iterator[str]:
+    for nth, event in enumerate(history):
+        after = f"+{_length(timedelta(milliseconds=event['after_ms']))}" if "after_ms" in event else ""
+        attempt = f"attempt {event['attempt']}" if event.get("attempt") else ""
+        told = f"{_time(event['at'])}  {after:>12}  {event['action']:<22} {attempt:<11} {_said(event)}"
+        yield _field("" if nth else "history", told.rstrip())
+
+
+def _said(event: Entry) -> str:
+    words = _words(event, ("code", "message", "operator", "reason", "provider_message_id", "payload_ref"))
+    return f"{words}{_also('until', event.get('until'))}".removeprefix(", ")
+
+
+def _more(count: int, what: str) -> Iterable[str]:
+    return [_field("", f"… and {count} more {what}: --all")] if count > 0 else []
+
+
+def _indented(told: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" for line in told)
+
+
+def _field(name: str, words: Any) -> str:
+    return f"  {name:<11} {words}"
+
+
+def _channel_name(channel: Entry) -> str:
+    title = _clean(channel["title"] or "untitled")
+    return f"{channel['platform']} {title} ({_clean(channel['target_id'])}), {channel['channel_id']}"
+
+
+def _words(given: Entry, names: Iterable[str] = ()) -> str:
+    """Without names everything: JSON objects of the database have no order of their own."""
+    kept = ((name, given.get(name)) for name in names or sorted(given, key=lambda name: (name not in FIRST, name)))
+    return ", ".join(f"{name}: {_clean(value)}" for name, value in kept if value is not None)
+
+
+def _clean(value: Any) -> str:
+    """On one line, and nothing that a terminal would obey."""
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _also(name: str, moment: str | None, unless: str | None = None) -> str:
+    return f", {name} {_time(moment)}" if moment and moment != unless else ""
+
+
+def _time(moment: str) -> str:
+    if moment == "infinity":
+        return "further notice"
+    return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M:%S}Z"
+
+
+def _distance(moment: str, at: datetime) -> str:
+    away = datetime.fromisoformat(moment) - at
+    return f"in {_length(away)}" if away > timedelta() else f"{_length(-away)} ago"
+
+
+def _length(length: timedelta) -> str:
+    seconds = length.total_seconds()
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = int(seconds)
+    sizes = {"d": whole // 86400, "h": whole // 3600 % 24, "min": whole // 60 % 60, "s": whole % 60}
+    told = [f"{count} {unit}" for unit, count in sizes.items() if count]
+    return " ".join(told[:2])
