@@ -39,7 +39,9 @@ CREATE TABLE workspaces (
     workspace_id uuid PRIMARY KEY DEFAULT new_id(),
     name text NOT NULL,
     status workspace_status NOT NULL DEFAULT 'active',
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    -- Null: since before anybody noted it. Kept by the trigger of workspace_turned.
+    status_since timestamptz DEFAULT now()
 );
 
 CREATE TABLE workspace_endpoints (
@@ -209,6 +211,10 @@ CREATE TABLE messages (
 
 CREATE INDEX messages_by_creation ON messages (created_at);
 CREATE INDEX messages_by_tag ON messages USING gin (tags);
+CREATE INDEX messages_by_source_ref ON messages (source_ref) WHERE source_ref IS NOT NULL;
+-- Who still shows a picture. Posts without media are not in it.
+CREATE INDEX messages_by_media ON messages USING gin ((payload -> 'media') jsonb_path_ops)
+    WHERE payload -> 'media' <> '[]';
 
 -- The text and plan that a render profile made of a message. Never changed: a repost or a new template
 -- version adds a row, and what a live delivery will send stays what it was.
@@ -241,8 +247,16 @@ CREATE TABLE media_origin (
     width int,
     height int,
     name text,
-    PRIMARY KEY (workspace_id, blob_ref)
+    -- Being collected, by whoever knows this doom: for readers it is gone already. Whoever brings the same bytes waits
+    -- until the one who collects is done, or can no longer be at it.
+    doomed_until timestamptz,
+    doom uuid,
+    PRIMARY KEY (workspace_id, blob_ref),
+    CONSTRAINT a_doom_has_an_end CHECK ((doomed_until IS NULL) = (doom IS NULL))
 );
+
+CREATE INDEX media_origin_by_age ON media_origin (last_seen_at);
+CREATE INDEX media_origin_doomed ON media_origin (doomed_until) WHERE doomed_until IS NOT NULL;
 
 -- What a provider already holds of a blob. bot_id is the provider's bot, not its token: a rotated token
 -- keeps the cache, another bot has its own.
@@ -292,7 +306,7 @@ CREATE TABLE deliveries (
     last_error jsonb,
     -- This delivery's own: plan_hash, and series_progress once a part is acknowledged.
     render_meta jsonb NOT NULL DEFAULT '{}',
-    plan_hash text GENERATED ALWAYS AS (render_meta ->> 'plan_hash') STORED,
+    plan_hash text,
     template_version text,
     trace_id text,
     traceparent text,
@@ -425,8 +439,12 @@ CREATE INDEX events_by_delivery ON events (delivery_id, seq) WHERE delivery_id I
 CREATE INDEX events_without_delivery ON events (channel_id, ts) WHERE delivery_id IS NULL;
 CREATE INDEX events_with_error ON events (workspace_id, ts) WHERE result = 'error';
 CREATE INDEX events_for_relay ON events (xid, seq);
+-- Events lie on disk nearly in the order of seq, so this costs next to nothing to keep.
+CREATE INDEX events_by_seq ON events USING brin (seq) WITH (pages_per_range = 32, autosummarize = on);
 
 -- How far the audit relay has come. system_identifier names the cluster: transaction ids start again in a new one.
+-- A window is lo <= xid < hi, and is read in the order of seq. What a former cluster wrote has seq <= floor_seq and is
+-- swept in the order of seq before the first window.
 CREATE TABLE relay_state (
     relay text PRIMARY KEY,
     system_identifier bigint NOT NULL,
@@ -434,23 +452,128 @@ CREATE TABLE relay_state (
     lo xid8 NOT NULL DEFAULT '0',
     hi xid8 NOT NULL DEFAULT '0',
     seq_done bigint NOT NULL DEFAULT 0,
-    updated_at timestamptz NOT NULL DEFAULT now()
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    -- No event of the window is beyond it.
+    seq_top bigint NOT NULL DEFAULT 0,
+    -- A big window is read along seq, a small one by its transactions.
+    by_seq boolean NOT NULL DEFAULT false,
+    -- No event of a window that is closed is beyond it.
+    seq_passed bigint NOT NULL DEFAULT 0,
+    -- The window is a sweep of what lies above it, up to floor_seq; null when it is not.
+    sweep_from bigint,
+    -- Older ones would not stay in the stream: set while everything is published again.
+    since timestamptz NOT NULL DEFAULT '-infinity',
+    -- The stream that was written to, and how far it had come.
+    stream_created timestamptz,
+    stream_seq bigint NOT NULL DEFAULT 0
 );
 
+-- Which replica of the monitor does which round, and until when. Who holds one and neither ends nor renews it loses it.
+CREATE TABLE monitor_rounds (
+    round text PRIMARY KEY,
+    holder uuid,
+    lease_until timestamptz,
+    begun_at timestamptz NOT NULL,
+    done_at timestamptz,
+    CONSTRAINT a_lease_has_a_holder CHECK ((holder IS NULL) = (lease_until IS NULL))
+) WITH (fillfactor = 50);
+
+-- The whole installation can be in trouble too: the zero id stands for it, and is no workspace.
 CREATE TABLE alerts (
-    workspace_id uuid NOT NULL REFERENCES workspaces,
+    workspace_id uuid NOT NULL,
     alert_id uuid NOT NULL DEFAULT new_id(),
     condition text NOT NULL,
     opened_at timestamptz NOT NULL DEFAULT now(),
     reminded_at timestamptz,
     recovered_at timestamptz,
+    -- When the first target had it.
     delivered_at timestamptz,
+    -- How many things are in this condition, as of seen_at, when the condition was last found.
     occurrences bigint NOT NULL DEFAULT 1,
     causes jsonb NOT NULL DEFAULT '[]',
+    since timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL DEFAULT now(),
+    threshold numeric NOT NULL DEFAULT 0,
+    -- The occurrences of the last notice, and how many notices there were.
+    told bigint NOT NULL DEFAULT 0,
+    steps int NOT NULL DEFAULT 0,
     PRIMARY KEY (workspace_id, alert_id)
 );
 
 CREATE UNIQUE INDEX one_open_alert_per_condition ON alerts (workspace_id, condition) WHERE recovered_at IS NULL;
+CREATE INDEX alerts_over ON alerts (recovered_at) WHERE recovered_at IS NOT NULL;
+
+-- What is to be said to each target, in the order of place; kept until it was delivered or a later notice replaced it.
+CREATE TABLE alert_notices (
+    workspace_id uuid NOT NULL,
+    alert_id uuid NOT NULL,
+    step int NOT NULL,
+    target text NOT NULL,
+    kind text NOT NULL,
+    notice jsonb NOT NULL,
+    place bigint GENERATED ALWAYS AS IDENTITY,
+    attempt int NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz NOT NULL DEFAULT now(),
+    last_error text,
+    -- The target answers and does not want this one; it no longer holds up the others.
+    refused boolean NOT NULL DEFAULT false,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    delivered_at timestamptz,
+    superseded_at timestamptz,
+    PRIMARY KEY (workspace_id, alert_id, step, target),
+    FOREIGN KEY (workspace_id, alert_id) REFERENCES alerts ON DELETE CASCADE,
+    CONSTRAINT kind_is_known CHECK (kind IN ('opened', 'reminder', 'recovered', 'snapshot')),
+    CONSTRAINT what_was_delivered_is_not_superseded CHECK (delivered_at IS NULL OR superseded_at IS NULL)
+);
+
+CREATE INDEX alert_notices_waiting ON alert_notices (target, place)
+    WHERE delivered_at IS NULL AND superseded_at IS NULL;
+
+-- Who may look at the status page: a workspace's token sees that workspace, one without a workspace is the operator's and
+-- sees all. Looked up by its hash across tenants on purpose: the token says which tenant it is.
+CREATE TABLE status_tokens (
+    token_hash text PRIMARY KEY,
+    workspace_id uuid REFERENCES workspaces,
+    label text NOT NULL,
+    created_by text NOT NULL,
+    reason text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL,
+    revoked_at timestamptz,
+    revoked_by text,
+    CONSTRAINT token_hash_is_sha256_hex CHECK (token_hash ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT label_is_not_empty CHECK (label <> '')
+);
+
+CREATE UNIQUE INDEX one_living_token_per_label ON status_tokens (label) WHERE revoked_at IS NULL;
+
+-- How far a guard's walk that takes more than one call has come, and whether it has reached its end.
+CREATE TABLE guard_walks (
+    walk text PRIMARY KEY,
+    after jsonb NOT NULL DEFAULT '{}',
+    begun_at timestamptz NOT NULL DEFAULT now(),
+    done_at timestamptz
+);
+
+-- What has been forgotten: rows whose last change was before this may be gone, and nobody wonders.
+CREATE TABLE forgotten (
+    what text PRIMARY KEY,
+    until timestamptz NOT NULL
+);
+
+-- What events refer to and is not there, one row per thing that is missing; see reconcile_events.
+CREATE TABLE missing_references (
+    workspace_id uuid NOT NULL,
+    what text NOT NULL,
+    ref uuid NOT NULL,
+    events bigint NOT NULL,
+    first_event_id uuid NOT NULL,
+    first_event_at timestamptz NOT NULL,
+    found_at timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, what, ref),
+    CONSTRAINT what_is_known CHECK (what IN ('delivery', 'message', 'channel'))
+);
 
 -- How posts come in: runs, the guard's ledger, posts whose media is still to be fetched, and feeds.
 
@@ -468,6 +591,7 @@ CREATE TABLE ingest_runs (
 ) WITH (fillfactor = 80);
 
 CREATE INDEX ingest_runs_by_start ON ingest_runs (started_at);
+CREATE INDEX ingest_runs_by_trace ON ingest_runs (trace_id) WHERE trace_id IS NOT NULL;
 
 CREATE TABLE ingress_receipts (
     workspace_id uuid NOT NULL,
@@ -534,6 +658,8 @@ CREATE TABLE staged_posts (
 CREATE INDEX staged_posts_waiting ON staged_posts (workspace_id, next_attempt_at)
     WHERE status IN ('staged', 'fetching');
 CREATE INDEX staged_posts_fetching ON staged_posts (workspace_id) WHERE status = 'fetching';
+CREATE INDEX staged_posts_by_run ON staged_posts (run_id);
+CREATE INDEX staged_posts_finished ON staged_posts (finished_at) WHERE finished_at IS NOT NULL;
 
 -- A fetch belongs to the lease of the post that makes it and ends with that lease, however that ends.
 CREATE TABLE media_fetches (
@@ -552,6 +678,7 @@ CREATE TABLE media_fetches (
 );
 
 CREATE INDEX media_fetches_by_age ON media_fetches (workspace_id, started_at);
+CREATE INDEX media_fetches_putting ON media_fetches (started_at) WHERE puts <> '{}';
 
 CREATE TABLE pull_sources (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -619,6 +746,7 @@ CREATE TABLE bot_inbox (
 );
 
 CREATE INDEX bot_inbox_unanswered ON bot_inbox (workspace_id, chat_id, ts) WHERE processed_at IS NULL;
+CREATE INDEX bot_inbox_done ON bot_inbox (processed_at) WHERE processed_at IS NOT NULL;
 
 CREATE TABLE bot_outbox (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -638,6 +766,7 @@ CREATE TABLE bot_outbox (
 );
 
 CREATE INDEX bot_outbox_unsent ON bot_outbox (next_attempt_at) WHERE sent_at IS NULL;
+CREATE INDEX bot_outbox_sent ON bot_outbox (sent_at) WHERE sent_at IS NOT NULL;
 
 CREATE TABLE bot_rules (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -670,6 +799,8 @@ CREATE TABLE bot_state (
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, chat_id)
 );
+
+CREATE INDEX bot_state_by_expiry ON bot_state (expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE TABLE bot_logs (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -705,6 +836,7 @@ CREATE TABLE bot_actions (
 );
 
 CREATE INDEX bot_actions_processing ON bot_actions (workspace_id, chat_id, updated_at DESC) WHERE status = 'processing';
+CREATE INDEX bot_actions_over ON bot_actions (updated_at) WHERE status <> 'processing';
 
 -- Publications: one approved creative for one channel at one time, and the outbox that asks for its sending.
 
@@ -750,14 +882,21 @@ CREATE TABLE command_outbox (
 );
 
 CREATE INDEX command_outbox_unpublished ON command_outbox (created_at) WHERE published_at IS NULL;
+CREATE INDEX command_outbox_published ON command_outbox (published_at) WHERE published_at IS NOT NULL;
 
 -- Functions and their triggers, views, and who may use them.
 SET check_function_bodies = off;
 \ir functions/active_workspaces.sql
 \ir functions/add_counters.sql
 \ir functions/admit_posts.sql
+\ir functions/adopt_stream.sql
+\ir functions/advance_relay.sql
+\ir functions/alert_conditions.sql
+\ir functions/alert_notice.sql
+\ir functions/audit_cursor.sql
 \ir functions/bind_credential.sql
 \ir functions/bot_backlog.sql
+\ir functions/bury_media.sql
 \ir functions/catch_up_excess.sql
 \ir functions/channel_drift.sql
 \ir functions/channel_is_sound.sql
@@ -765,26 +904,47 @@ SET check_function_bodies = off;
 \ir functions/channel_profile.sql
 \ir functions/channel_readiness.sql
 \ir functions/channels_of.sql
+\ir functions/checkpoint_deliveries.sql
 \ir functions/choose_deliveries.sql
 \ir functions/claim_deliveries.sql
 \ir functions/claim_pull_sources.sql
+\ir functions/close_window.sql
 \ir functions/commit_deliveries.sql
 \ir functions/commit_sent.sql
+\ir functions/condition_bot_errors.sql
+\ir functions/condition_bot_outbox.sql
+\ir functions/condition_cooled_groups.sql
+\ir functions/condition_dead.sql
+\ir functions/condition_event_partitions.sql
+\ir functions/condition_failed_permanent.sql
+\ir functions/condition_oldest_due.sql
+\ir functions/condition_orphan_events.sql
+\ir functions/condition_paused_channels.sql
+\ir functions/condition_pull_sources.sql
+\ir functions/condition_relay_lag.sql
+\ir functions/condition_staged_posts.sql
+\ir functions/count_alerts.sql
 \ir functions/count_flight.sql
 \ir functions/count_pull.sql
 \ir functions/delivery_born.sql
 \ir functions/delivery_gone.sql
 \ir functions/delivery_moved.sql
 \ir functions/disable_channels.sql
+\ir functions/doom_media.sql
+\ir functions/doom_strays.sql
+\ir functions/drop_event_partition.sql
 \ir functions/due_of.sql
 \ir functions/due_workspaces.sql
 \ir functions/enable_channels.sql
+\ir functions/end_round.sql
 \ir functions/enqueue_distinct_posts.sql
 \ir functions/enqueue_messages_and_deliveries.sql
 \ir functions/enqueue_messages_and_deliveries_batch.sql
 \ir functions/enqueue_posts.sql
 \ir functions/ensure_event_partitions.sql
+\ir functions/event_partitions.sql
 \ir functions/events_are_append_only.sql
+\ir functions/expired_event_partitions.sql
 \ir functions/fail_permanent.sql
 \ir functions/fail_push.sql
 \ir functions/fail_staged_post.sql
@@ -793,25 +953,44 @@ SET check_function_bodies = off;
 \ir functions/finish_staged_post.sql
 \ir functions/finish_staged_run.sql
 \ir functions/flush_refusals.sql
+\ir functions/fold_deliveries.sql
 \ir functions/forget_uploads.sql
 \ir functions/hold_claims.sql
 \ir functions/hold_staged_post.sql
+\ir functions/holds_relay.sql
 \ir functions/id_in.sql
 \ir functions/id_start.sql
 \ir functions/ingest_pull_chunk.sql
 \ir functions/is_legal_transition.sql
+\ir functions/is_near.sql
 \ir functions/is_token_code.sql
+\ir functions/issue_status_token.sql
+\ir functions/judge_alerts.sql
 \ir functions/judge_requeue.sql
 \ir functions/keep_uploads.sql
 \ir functions/lease_staged_posts.sql
+\ir functions/list_channels.sql
 \ir functions/list_credentials.sql
+\ir functions/list_status_tokens.sql
+\ir functions/list_workspaces.sql
 \ir functions/lock_gates.sql
 \ir functions/make_channels_due.sql
 \ir functions/mark_sent.sql
+\ir functions/match_given_up.sql
+\ir functions/may_follow.sql
+\ir functions/media_is_live.sql
 \ir functions/missing_profiles.sql
+\ir functions/name_causes.sql
+\ir functions/next_audit_events.sql
 \ir functions/next_due_at.sql
+\ir functions/next_notice.sql
 \ir functions/note_media_put.sql
 \ir functions/open_channels.sql
+\ir functions/open_relay.sql
+\ir functions/open_sweep.sql
+\ir functions/open_window.sql
+\ir functions/orphan_events.sql
+\ir functions/partitions_ahead.sql
 \ir functions/pass_gate.sql
 \ir functions/pass_posts.sql
 \ir functions/pause_channels.sql
@@ -819,19 +998,25 @@ SET check_function_bodies = off;
 \ir functions/pull_delay.sql
 \ir functions/queue_depth.sql
 \ir functions/rate_step.sql
+\ir functions/rates_used.sql
 \ir functions/read_credentials.sql
 \ir functions/read_media_origins.sql
 \ir functions/read_outcomes.sql
 \ir functions/read_signing_secrets.sql
 \ir functions/read_staged_post.sql
 \ir functions/ready_channels.sql
+\ir functions/recent_errors.sql
+\ir functions/reconcile_events.sql
 \ir functions/record_progress.sql
 \ir functions/recount.sql
 \ir functions/recover_claimed_leases.sql
 \ir functions/recover_sending_leases.sql
+\ir functions/recover_staged_posts.sql
 \ir functions/refers_to_deliveries.sql
 \ir functions/refuse_ingress.sql
 \ir functions/refuse_move.sql
+\ir functions/relay_lag.sql
+\ir functions/relay_passed.sql
 \ir functions/release_staged_post.sql
 \ir functions/release_stale.sql
 \ir functions/remember_media_origin.sql
@@ -842,30 +1027,80 @@ SET check_function_bodies = off;
 \ir functions/requeue_matching.sql
 \ir functions/resolve_ambiguous.sql
 \ir functions/resolve_endpoint.sql
+\ir functions/resolve_status_token.sql
 \ir functions/resume_channels.sql
+\ir functions/retain_alerts.sql
+\ir functions/retain_bot_actions.sql
+\ir functions/retain_bot_inbox.sql
+\ir functions/retain_bot_logs.sql
+\ir functions/retain_bot_outbox.sql
+\ir functions/retain_bot_state.sql
+\ir functions/retain_commands.sql
+\ir functions/retain_deliveries.sql
+\ir functions/retain_ingest_runs.sql
+\ir functions/retain_media_blobs.sql
+\ir functions/retain_media_fetches.sql
+\ir functions/retain_messages.sql
+\ir functions/retain_pull_receipts.sql
+\ir functions/retain_receipts.sql
+\ir functions/retain_staged_posts.sql
 \ir functions/retry_delay.sql
+\ir functions/revoke_status_token.sql
 \ir functions/rotate_auth.sql
 \ir functions/route_matches.sql
 \ir functions/route_posts.sql
 \ir functions/routed_channels.sql
 \ir functions/schedule_retry.sql
+\ir functions/sees_workspace.sql
 \ir functions/sent_meta.sql
 \ir functions/settle_channels.sql
+\ir functions/settle_notice.sql
 \ir functions/signed_by.sql
 \ir functions/skip.sql
+\ir functions/skip_to_event.sql
 \ir functions/slot_gate.sql
 \ir functions/snapshot.sql
 \ir functions/stage_post.sql
+\ir functions/status_after.sql
+\ir functions/status_report.sql
 \ir functions/store_bot_update.sql
+\ir functions/stuck_bot_replies.sql
+\ir functions/stuck_staged_posts.sql
 \ir functions/take_media_fetch.sql
 \ir functions/take_receipts.sql
+\ir functions/take_round.sql
 \ir functions/take_slot.sql
 \ir functions/take_uploads.sql
+\ir functions/tell_snapshot.sql
 \ir functions/token_storms.sql
+\ir functions/touch_media_origins.sql
+\ir functions/unknown_events.sql
 \ir functions/unseen_pull_items.sql
+\ir functions/verify_channels.sql
+\ir functions/verify_deliveries.sql
+\ir functions/verify_events.sql
+\ir functions/verify_queue.sql
+\ir functions/verify_size.sql
 \ir functions/wake_channels.sql
 \ir functions/wake_sleepers.sql
+\ir functions/why.sql
+\ir functions/why_behind.sql
+\ir functions/why_channel.sql
+\ir functions/why_closed.sql
+\ir functions/why_delivery.sql
+\ir functions/why_ended.sql
+\ir functions/why_find.sql
+\ir functions/why_history.sql
+\ir functions/why_precedence.sql
+\ir functions/why_run.sql
+\ir functions/why_show_channel.sql
+\ir functions/why_show_delivery.sql
+\ir functions/why_show_message.sql
+\ir functions/why_show_post.sql
+\ir functions/window_by_seq.sql
+\ir functions/window_by_xid.sql
 \ir functions/window_opens_at.sql
+\ir functions/workspace_turned.sql
 \ir views/delivery_details.sql
 \ir views/quarantine.sql
 \ir grants/roles.sql

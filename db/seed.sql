@@ -4,6 +4,8 @@
 --   demo    push  demo-push-secret-for-development     bot  demo-bot-secret-for-development
 --   shop    push  shop-push-secret-for-development     bot  shop-bot-secret-for-development
 --           api   shop-api-secret-for-development
+-- and, for the status page at /status of the monitor, each for its workspace, the last for all of them:
+--   demo-status-token-for-development    shop-status-token-for-development    operator-status-token-for-development
 -- The tokens of the bots are not here: credential_bindings names the environment variable that holds each.
 -- Rates stay at 0.9 of what the platforms allow (Telegram 1/s per chat and 30/s per bot, MAX 2/s and 30/s).
 
@@ -23,6 +25,15 @@ INSERT INTO workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, i
      encode(sha256('shop-bot-secret-for-development'), 'hex'), 50, '{"name": "shop bot"}'),
     ('5f000000-0000-4000-8000-000000000002', '5f000000-0000-4000-8000-0000000000e3', 'bot_api',
      encode(sha256('shop-api-secret-for-development'), 'hex'), 50, '{"name": "shop actions"}')
+ON CONFLICT DO NOTHING;
+
+INSERT INTO status_tokens (token_hash, workspace_id, label, created_by, reason, expires_at) VALUES
+    (encode(sha256('demo-status-token-for-development'), 'hex'), '0de00000-0000-4000-8000-000000000001',
+     'demo (development)', 'seed', 'development', '2100-01-01T00:00:00Z'),
+    (encode(sha256('shop-status-token-for-development'), 'hex'), '5f000000-0000-4000-8000-000000000002',
+     'shop (development)', 'seed', 'development', '2100-01-01T00:00:00Z'),
+    (encode(sha256('operator-status-token-for-development'), 'hex'), NULL,
+     'operator (development)', 'seed', 'development', '2100-01-01T00:00:00Z')
 ON CONFLICT DO NOTHING;
 
 INSERT INTO credential_bindings (workspace_id, auth_ref, platform, secret_ref) VALUES

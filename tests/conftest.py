@@ -1,16 +1,17 @@
 """Fixtures for every test: backends of the run, a database of the test, servers of its own."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from autopost_cli.embedded.folders import scratch
 from autopost_cli.embedded.nats import NatsServer
-from autopost_cli.embedded.postgres import PostgresServer
+from autopost_cli.embedded.postgres import FAST, PostgresServer
 from harness.backends import SURVIVES_A_KILL, scratch_root
 from harness.buckets import Bucket
-from harness.databases import EMPTY, Database, cloned
+from harness.databases import EMPTY, MIGRATED, Database, cloned, make_migrated
 from harness.shared import Owner, ask, ask_bucket
 
 OWNER = pytest.StashKey[Owner]()
@@ -76,6 +77,24 @@ async def own_cluster() -> AsyncIterator[PostgresServer]:
     with scratch("autopost-test-", scratch_root()) as folder:
         async with PostgresServer(folder / "postgres", settings=SURVIVES_A_KILL) as server:
             yield server
+
+
+@pytest.fixture(scope="session")
+def quiet_cluster() -> Iterator[str]:
+    """A migrated Postgres of this worker's own, which has one test at a time: nobody else's transaction is open."""
+    with scratch("autopost-test-", scratch_root()) as folder:
+        server = PostgresServer(folder / "postgres", settings=FAST)
+        asyncio.run(server.start())
+        asyncio.run(make_migrated(server.url()))
+        yield server.url()
+        asyncio.run(server.stop())
+
+
+@pytest.fixture
+async def quiet_database(quiet_cluster: str) -> AsyncIterator[Database]:
+    """The whole schema, where xmin is the test's own affair."""
+    async with cloned(quiet_cluster, MIGRATED) as database:
+        yield database
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""`autopost auth bind | list | key`: where the tokens of the bots lie, without ever showing one.
+"""`autopost auth bind | list | rotate | key`: where the tokens of the bots lie, without ever showing one.
 
 A secret comes from stdin or not at all: an argument would stay in the shell's history and in the list of processes.
 """
@@ -18,8 +18,10 @@ import msgspec
 from autopost_runtime.config import ConfigError, Secret
 from autopost_runtime.sealing import Label, new_key, read_keys
 
+from autopost_cli.auth_rotate import rotate
 from autopost_cli.auth_store import Binding, bind_credential, list_credentials
 from autopost_cli.migrate import DATABASE, JSON
+from autopost_cli.status_token import status_token
 
 T = TypeVar("T")
 
@@ -36,6 +38,10 @@ REFUSALS = {
 @click.group()
 def auth() -> None:
     """Say where the tokens of the bots lie; never shows one."""
+
+
+auth.add_command(rotate)
+auth.add_command(status_token)
 
 
 @auth.command()

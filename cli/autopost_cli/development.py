@@ -5,6 +5,9 @@ WORKSPACE = "0de00000-0000-4000-8000-000000000001"
 
 PUSH_SECRET = "demo-push-secret-for-development"  # noqa: S105  documented in db/seed.sql
 
+STATUS_TOKEN = "operator-status-token-for-development"  # noqa: S105  documented in db/seed.sql
+"""Opens the status page, for all workspaces."""
+
 TOKENS = {
     "AUTOPOST_DEMO_TELEGRAM_TOKEN": "1000001:demo-telegram-token-for-development-only",
     "AUTOPOST_DEMO_MAX_TOKEN": "demo-max-token-for-development-only",

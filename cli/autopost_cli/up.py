@@ -13,6 +13,7 @@ import msgspec
 from autopost_runtime.config import ConfigError
 
 from autopost_cli.console import Console, write_all
+from autopost_cli.development import STATUS_TOKEN
 from autopost_cli.embedded.processes import BackendError
 from autopost_cli.stack import ALL, OnLogs, Stack
 from autopost_cli.supervise import BAD_CONFIGURATION, RefusedError
@@ -90,6 +91,8 @@ def _announce(stack: Stack) -> None:
     places = {name: place for name, place in stack.describe().items() if isinstance(place, str)}
     for name, place in places.items():
         stack.report(f"{name:<13} {place}")
+    if "monitor" in stack.urls:
+        stack.report(f"{'status page':<13} {stack.urls['monitor']}/status, token {STATUS_TOKEN} (see db/seed.sql)")
     stack.report(f"ready; data and logs are in {stack.data}; Ctrl-C ends it")
 
 

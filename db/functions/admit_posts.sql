@@ -1,8 +1,8 @@
--- admit_posts(workspace_id, endpoint_id, posts, payload_hashes, past_gate) -> the verdicts on pushes to one endpoint, in order
+-- admit_posts(workspace_id, endpoint_id, posts, payload_hashes, past_gate) -> a verdict per push, in order
 --
--- The whole of accepted pushes in one transaction: gate, receipts, messages, deliveries, runs. Requests that fail on the
--- way leave no receipt, so their repetition is accepted. A post that brings its request has media still to be fetched: it
--- is staged, and its run ends when that is done.
+-- The whole of accepted pushes in one transaction: gate, receipts, messages, deliveries, runs. Requests that fail on
+-- the way leave no receipt, so their repetition is accepted. A post that brings its request has media still to be
+-- fetched: it is staged, and its run ends when that is done.
 --
 -- Verdicts     accepted            with the answer of enqueue_messages_and_deliveries and run_id
 --              staged              with post_id and run_id
@@ -62,7 +62,8 @@ BEGIN
     _verdicts := _verdicts || _receipts.verdicts;
 
     _answers := enqueue_posts(
-        p_workspace_id, p_posts, ARRAY(SELECT c FROM unnest(_receipts.places) AS c WHERE NOT p_posts -> (c - 1) ? 'request'),
+        p_workspace_id, p_posts,
+        ARRAY(SELECT c FROM unnest(_receipts.places) AS c WHERE NOT p_posts -> (c - 1) ? 'request'),
         _routes.places, _routes.channel_ids, _routes.renderings, _routes.dedup_ttls, NULL, p_audit_deduped);
 
     INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, finished_at, stats_json)

@@ -1,7 +1,13 @@
--- channels_of(workspace_id, channel_id, rate_group) -> the channels an operator means: one, or all of a rate group
+-- channels_of(workspace_id, channel_id, rate_group, platform) -> the channels an operator means: one, or all of a group
 --
--- Empty when there are none. Raises AP011 unless exactly one of the two is given: no group by mistake.
-CREATE OR REPLACE FUNCTION channels_of(p_workspace_id uuid, p_channel_id uuid, p_rate_group text)
+-- platform     null: the group of this name on every platform
+-- Empty when there are none. Raises AP011 unless exactly one of channel and group is given: no group by mistake.
+CREATE OR REPLACE FUNCTION channels_of(
+    p_workspace_id uuid,
+    p_channel_id uuid,
+    p_rate_group text,
+    p_platform text DEFAULT NULL
+)
 RETURNS uuid[]
 LANGUAGE plpgsql
 STABLE
@@ -17,6 +23,7 @@ BEGIN
         FROM channels c
         WHERE c.workspace_id = p_workspace_id
           AND (c.channel_id = p_channel_id OR c.rate_group = p_rate_group)
+          AND (p_platform IS NULL OR c.platform = p_platform)
         ORDER BY c.channel_id
     );
 END $$;

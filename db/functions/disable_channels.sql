@@ -1,8 +1,9 @@
--- disable_channels(workspace_id, channel_id | rate_group, operator, reason) -> one verdict per channel
+-- disable_channels(workspace_id, channel_id | rate_group, operator, reason, platform) -> one verdict per channel
 --
 -- Nothing is sent there, and nothing new is routed there, until enable_channels. What is queued is kept (view
 -- quarantine). A send that has begun ends as it ends.
 --
+-- platform     narrows the rate group to one platform
 -- Verdicts     disabled, unchanged (it was), not_found
 -- Appends      channel_disabled, manual: true
 -- Locks        channels by key
@@ -12,7 +13,8 @@ CREATE OR REPLACE FUNCTION disable_channels(
     p_channel_id uuid,
     p_rate_group text,
     p_operator text,
-    p_reason text
+    p_reason text,
+    p_platform text DEFAULT NULL
 )
 RETURNS TABLE (channel_id uuid, verdict text)
 LANGUAGE plpgsql
@@ -21,7 +23,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _signature jsonb := signed_by(p_operator, p_reason);
-    _channels uuid[] := channels_of(p_workspace_id, p_channel_id, p_rate_group);
+    _channels uuid[] := channels_of(p_workspace_id, p_channel_id, p_rate_group, p_platform);
 BEGIN
     PERFORM 1
     FROM channels c
@@ -42,7 +44,8 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, channel_id, action, meta)
         SELECT p_workspace_id, d.channel_id, 'channel_disabled',
-               jsonb_strip_nulls(_signature || jsonb_build_object('manual', true, 'rate_group', p_rate_group))
+               jsonb_strip_nulls(_signature || jsonb_build_object(
+                   'manual', true, 'rate_group', p_rate_group, 'platform', p_platform))
         FROM disabled d
         ORDER BY d.channel_id
     )

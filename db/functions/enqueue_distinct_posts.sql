@@ -40,7 +40,8 @@ DECLARE
     _answers jsonb;
 BEGIN
     WITH given AS MATERIALIZED (
-        SELECT c.place, p.post, (p.post ->> 'hash_version')::int AS hash_version, p.post ->> 'content_hash' AS content_hash,
+        SELECT c.place, p.post, (p.post ->> 'hash_version')::int AS hash_version,
+               p.post ->> 'content_hash' AS content_hash,
                ARRAY(SELECT jsonb_array_elements_text(p.post -> 'tags')) AS tags
         FROM unnest(p_chosen) AS c (place)
         CROSS JOIN LATERAL (SELECT p_posts -> (c.place - 1) AS post) AS p
@@ -113,7 +114,7 @@ BEGIN
               AND r.message_id = p.message_id
         ) AS r
     ), profiles AS MATERIALIZED (
-        SELECT g.place, g.nth, g.template_version, k.rendering_id,
+        SELECT g.place, g.nth, g.template_version, k.rendering_id, k.plan_hash,
                CASE WHEN k.plan_hash IS NULL THEN '{}' ELSE jsonb_build_object('plan_hash', k.plan_hash) END AS meta,
                CASE WHEN k.plan_hash IS NULL THEN jsonb_build_object(
                    'category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'problems', g.problems)
@@ -121,7 +122,8 @@ BEGIN
         FROM given g
         LEFT JOIN known k USING (message_id, plan_hash)
     ), decided AS MATERIALIZED (
-        SELECT r.number, id_in(_ids, _first_id + r.number) AS delivery_id, p.place, r.channel_id, f.rendering_id, f.template_version, f.meta, f.error,
+        SELECT r.number, id_in(_ids, _first_id + r.number) AS delivery_id, p.place, r.channel_id, f.rendering_id,
+               f.plan_hash, f.template_version, f.meta, f.error,
                twin.delivery_id AS twin_id,
                CASE
                    WHEN twin.delivery_id IS NOT NULL THEN 'deduped'
@@ -157,11 +159,11 @@ BEGIN
     ), born AS (
         INSERT INTO deliveries (delivery_id, workspace_id, message_id, channel_id, rendering_id, hash_version,
                                 content_hash, not_before, scheduled_for, status, max_attempts, last_error, render_meta,
-                                template_version, trace_id, traceparent, enqueue_batch_id, event_count, created_at,
-                                updated_at)
+                                plan_hash, template_version, trace_id, traceparent, enqueue_batch_id, event_count,
+                                created_at, updated_at)
         SELECT d.delivery_id, p_workspace_id, p.message_id, d.channel_id, d.rendering_id,
                p.hash_version, p.content_hash, p.now, p.scheduled_for, d.status, p.max_attempts, d.error, d.meta,
-               d.template_version, p.trace_id, p.traceparent, p.batch_id, 1, p.now, p.now
+               d.plan_hash, d.template_version, p.trace_id, p.traceparent, p.batch_id, 1, p.now, p.now
         FROM decided d
         JOIN posts p USING (place)
         WHERE NOT d.is_there

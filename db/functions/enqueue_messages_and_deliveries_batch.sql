@@ -1,16 +1,17 @@
 -- enqueue_messages_and_deliveries_batch(workspace_id, endpoint_id, kind, posts, now) -> one answer per post, in order
 --
 -- Stores normalised, compiled posts once each and puts one delivery per routed channel into the queue, set-based.
--- Channels that have the content already, sent within their TTL or still in flight, are passed over with an event; so are
--- twins inside the batch, by the one before them. Contents are locked in one order whatever the order given, so
+-- Channels that have the content already, sent within their TTL or still in flight, are passed over with an event; so
+-- are twins inside the batch, by the one before them. Contents are locked in one order whatever the order given, so
 -- concurrent batches cannot deadlock.
 --
 -- post         {"content_hash", "hash_version", "payload", "tags", "routing", "source", "source_ref",
 --              "scheduled_for", "run_id", "trace_id", "traceparent", "batch_id", "max_attempts",
 --              "renderings": [{"profile_hash", "plan_hash", "rendered_text", "plan", "calls",
 --                              "template_version", "problems"}]}
--- answer       {"message_id", "new", "routed", "enqueued", "deduped", "validation_failed"}, or {"missing_profiles": […]}
---              with nothing written of this post when a routed channel's profile has no rendering
+-- answer       {"message_id", "new", "routed", "enqueued", "deduped", "validation_failed"}, or
+--              {"missing_profiles": […]} with nothing written of this post when a routed channel's profile has no
+--              rendering
 -- Appends      enqueue | validation_failed per delivery, dedup_suppressed per channel passed over,
 --              message_tag_mismatch
 -- Locks        messages (the row is the mutex of its content), then deliveries and their trigger's tables

@@ -1,8 +1,8 @@
 -- enqueue_posts(workspace_id, posts, chosen, routes…, now, audit_deduped) -> {place: answer} of the chosen posts
 --
--- The work of enqueue_messages_and_deliveries_batch, for posts that were routed and whose renderings are complete. Posts
--- of one content go in rounds, the first of each content together, then the second of each: whoever comes later meets
--- the one before and is deduplicated by it. Nearly always there is one round.
+-- The work of enqueue_messages_and_deliveries_batch, for posts that were routed and whose renderings are complete.
+-- Posts of one content go in rounds, the first of each content together, then the second of each: whoever comes later
+-- meets the one before and is deduplicated by it. Nearly always there is one round.
 --
 -- chosen       places in posts, from 1; the routes are those of route_posts, and may name other posts as well
 -- Appends, locks as enqueue_distinct_posts; channels are made due at the end, in one order, so that concurrent batches

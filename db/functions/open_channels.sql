@@ -1,9 +1,10 @@
--- open_channels(workspace_id, channel_id | rate_group, operator, reason, enable) -> one verdict per channel
+-- open_channels(workspace_id, channel_id | rate_group, operator, reason, enable, platform) -> one verdict per channel
 --
 -- What resume_channels and enable_channels do. A channel that opens by it first applies its catch-up policy to what
 -- has piled up (catch_up_excess), so the next claim finds only what is still worth sending.
 --
 -- enable       false: the pause ends. true: the pause, the error streak and the switch-off end.
+-- platform     narrows the rate group to one platform
 -- Verdicts     resumed, enabled; still_disabled (the pause has ended, but the channel is off: enable it);
 --              unchanged (there was nothing to end); not_found. `dropped` is what the catch-up left out.
 -- Changes      queued | retry -> failed_permanent, code catch_up_dropped, for what is dropped; attempt is not touched
@@ -18,7 +19,8 @@ CREATE OR REPLACE FUNCTION open_channels(
     p_rate_group text,
     p_operator text,
     p_reason text,
-    p_enable boolean
+    p_enable boolean,
+    p_platform text DEFAULT NULL
 )
 RETURNS TABLE (channel_id uuid, verdict text, dropped bigint)
 LANGUAGE plpgsql
@@ -27,7 +29,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _signature jsonb := signed_by(p_operator, p_reason) || jsonb_build_object('manual', true);
-    _channels uuid[] := channels_of(p_workspace_id, p_channel_id, p_rate_group);
+    _channels uuid[] := channels_of(p_workspace_id, p_channel_id, p_rate_group, p_platform);
     _now timestamptz := clock_timestamp();
     _messages uuid[];
     _opening uuid[];
@@ -111,7 +113,7 @@ BEGIN
         SELECT p_workspace_id, o.channel_id, 'channel_enabled',
                jsonb_strip_nulls(_signature || jsonb_build_object(
                    'how', CASE WHEN p_enable THEN 'enable' ELSE 'resume' END, 'enabled', o.enabled,
-                   'rate_group', p_rate_group, 'dropped', _dropped -> o.channel_id::text))
+                   'rate_group', p_rate_group, 'platform', p_platform, 'dropped', _dropped -> o.channel_id::text))
         FROM opened o
         ORDER BY o.channel_id
     )

@@ -1,4 +1,4 @@
--- pass_gate(workspace_id, endpoint_id, rate, count) -> how many of so many requests may pass, and how long the next has to wait
+-- pass_gate(workspace_id, endpoint_id, rate, count) -> how many of them may pass, and how long the next has to wait
 --
 -- One bucket per endpoint, shared by every replica, one second deep. null and 0 mean no limit and write nothing.
 --

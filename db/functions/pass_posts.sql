@@ -29,8 +29,8 @@ BEGIN
     verdicts := '{}';
     IF _refused <> '{}' THEN
         PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_rate_limited', 'rate_limited',
-                               jsonb_build_object('code', 'rate_limited'), p_posts #>> ARRAY[(_refused[1] - 1)::text, 'trace_id'],
-                               cardinality(_refused));
+                               jsonb_build_object('code', 'rate_limited'),
+                               p_posts #>> ARRAY[(_refused[1] - 1)::text, 'trace_id'], cardinality(_refused));
         SELECT jsonb_object_agg(r.place, jsonb_build_object(
                    'verdict', 'rate_limited', 'retry_after_ms', ceil(extract(epoch FROM _gate.wait) * 1000)))
         INTO verdicts

@@ -1,9 +1,10 @@
--- pause_channels(workspace_id, channel_id | rate_group, operator, reason, for) -> one verdict per channel
+-- pause_channels(workspace_id, channel_id | rate_group, operator, reason, for, platform) -> one verdict per channel
 --
 -- Nothing is sent there for this long; what is queued is kept (view quarantine). A send that has begun ends as it
 -- ends. A pause is never shortened: a longer one stands, and resume_channels ends either.
 --
 -- for          null: until somebody resumes it
+-- platform     narrows the rate group to one platform
 -- Verdicts     paused, unchanged (a pause at least as long is there), not_found
 -- Appends      channel_paused, manual: true
 -- Locks        channels by key
@@ -15,7 +16,8 @@ CREATE OR REPLACE FUNCTION pause_channels(
     p_rate_group text,
     p_operator text,
     p_reason text,
-    p_for interval DEFAULT '1 hour'
+    p_for interval DEFAULT '1 hour',
+    p_platform text DEFAULT NULL
 )
 RETURNS TABLE (channel_id uuid, verdict text, paused_until timestamptz)
 LANGUAGE plpgsql
@@ -24,7 +26,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _signature jsonb := signed_by(p_operator, p_reason);
-    _channels uuid[] := channels_of(p_workspace_id, p_channel_id, p_rate_group);
+    _channels uuid[] := channels_of(p_workspace_id, p_channel_id, p_rate_group, p_platform);
     _until timestamptz;
 BEGIN
     IF p_for <= interval '0' THEN
@@ -52,7 +54,8 @@ BEGIN
         INSERT INTO events (workspace_id, channel_id, action, meta)
         SELECT p_workspace_id, p.channel_id, 'channel_paused',
                jsonb_strip_nulls(_signature || jsonb_build_object(
-                   'manual', true, 'rate_group', p_rate_group, 'paused_until', _until))
+                   'manual', true, 'rate_group', p_rate_group, 'platform', p_platform,
+                   'paused_until', _until))
         FROM paused p
         ORDER BY p.channel_id
     )

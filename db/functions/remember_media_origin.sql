@@ -5,6 +5,8 @@
 --
 -- origin_url   s3://<bucket>/<workspace_id>/media/<sha256 in hex>
 -- Locks        media_origin, by key
+-- Raises       AP012 while the object is being collected: it may be gone in a moment. note_media_put says before it is
+--              written whether it may be.
 CREATE OR REPLACE FUNCTION remember_media_origin(
     p_workspace_id uuid,
     p_blob_ref text,
@@ -17,9 +19,10 @@ CREATE OR REPLACE FUNCTION remember_media_origin(
     p_name text DEFAULT NULL
 )
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
+BEGIN
     INSERT INTO media_origin AS o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, width, height,
                                    name, last_seen_at)
     VALUES (p_workspace_id, p_blob_ref, p_origin_url, p_sha256, p_content_type, p_size_bytes, p_width, p_height,
@@ -32,5 +35,11 @@ AS $$
         width = coalesce(excluded.width, o.width),
         height = coalesce(excluded.height, o.height),
         name = coalesce(excluded.name, o.name),
-        last_seen_at = greatest(excluded.last_seen_at, o.last_seen_at)
-$$;
+        last_seen_at = greatest(excluded.last_seen_at, o.last_seen_at),
+        doomed_until = NULL,
+        doom = NULL
+    WHERE o.doomed_until IS NULL OR o.doomed_until < clock_timestamp();
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the object is being collected' USING ERRCODE = 'AP012', HINT = 'store it again in a moment';
+    END IF;
+END $$;

@@ -1,4 +1,4 @@
--- resume_channels(workspace_id, channel_id | rate_group, operator, reason) -> one verdict per channel
+-- resume_channels(workspace_id, channel_id | rate_group, operator, reason, platform) -> one verdict per channel
 --
 -- Ends a pause, whoever set it, and applies the channel's catch-up policy to what has piled up meanwhile. The error
 -- streak stays: the next failure of the channel counts on.
@@ -8,12 +8,13 @@ CREATE OR REPLACE FUNCTION resume_channels(
     p_channel_id uuid,
     p_rate_group text,
     p_operator text,
-    p_reason text
+    p_reason text,
+    p_platform text DEFAULT NULL
 )
 RETURNS TABLE (channel_id uuid, verdict text, dropped bigint)
 LANGUAGE sql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     SELECT *
-    FROM open_channels(p_workspace_id, p_channel_id, p_rate_group, p_operator, p_reason, p_enable => false)
+    FROM open_channels(p_workspace_id, p_channel_id, p_rate_group, p_operator, p_reason, false, p_platform)
 $$;

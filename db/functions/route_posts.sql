@@ -1,10 +1,10 @@
--- route_posts(workspace_id, posts, chosen) -> where each of the chosen posts goes, before dedup, and what it lacks for that
+-- route_posts(workspace_id, posts, chosen) -> where each of the chosen goes, before dedup, and what it lacks for it
 --
 -- posts        as for enqueue_messages_and_deliveries_batch; chosen are places in it, from 1
 -- places, channel_ids, renderings, dedup_ttls
 --              one entry per post and channel: the post's place, and which of its renderings the channel shows
--- missing      {place: [profile, …]}: posts that bring no rendering for the profile of a channel they go to, with all that
---              compiling needs
+-- missing      {place: [profile, …]}: posts that bring no rendering for the profile of a channel they go to, with all
+--              that compiling needs
 CREATE OR REPLACE FUNCTION route_posts(
     p_workspace_id uuid,
     p_posts jsonb,

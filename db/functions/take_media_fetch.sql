@@ -8,7 +8,7 @@
 --              busy     another post is at it: ask again. It is over with the lease of that post.
 --              stale    the lease has passed on
 -- Changes      media_fetches.post_id, lease_token
--- Locks        media_fetches by key
+-- Locks        media_origin (see touch_media_origins), media_fetches: each by key
 CREATE OR REPLACE FUNCTION take_media_fetch(
     p_workspace_id uuid,
     p_post_id uuid,
@@ -36,6 +36,11 @@ BEGIN
         RETURN;
     END IF;
 
+    PERFORM touch_media_origins(p_workspace_id, array_agg(m.blob_ref))
+    FROM media_fetches m
+    WHERE m.workspace_id = p_workspace_id
+      AND m.url_hash = p_url_hash
+      AND m.finished_at > _since;
     INSERT INTO media_fetches (workspace_id, url_hash)
     VALUES (p_workspace_id, p_url_hash)
     ON CONFLICT DO NOTHING;
@@ -61,6 +66,7 @@ BEGIN
       ON o.workspace_id = m.workspace_id
      AND o.blob_ref = m.blob_ref
      AND m.finished_at > _since
+     AND o.doom IS NULL
     WHERE m.workspace_id = p_workspace_id
       AND m.url_hash = p_url_hash;
     IF _found.blob_ref IS NOT NULL THEN

@@ -1,4 +1,4 @@
--- take_receipts(workspace_id, endpoint_id, window, posts, payload_hashes, chosen) -> which of the chosen posts are new here
+-- take_receipts(workspace_id, endpoint_id, window, posts, payload_hashes, chosen) -> which of the chosen are new
 --
 -- A post with a source_ref is new once per endpoint; one without is new when no request of the same payload came within
 -- the window, in seconds. Of twins among the chosen the first is new.

@@ -72,33 +72,95 @@ GRANT EXECUTE ON FUNCTION
 
 GRANT EXECUTE ON FUNCTION
     active_workspaces(),
+    adopt_stream(uuid, timestamptz, bigint, bigint, interval),
+    advance_relay(uuid, bigint, bigint),
+    bury_media(uuid, text, uuid),
+    checkpoint_deliveries(text, int),
+    count_alerts(),
+    doom_media(text, interval, interval, bigint, interval, jsonb, int),
+    doom_strays(text, interval, int),
+    drop_event_partition(text, interval, boolean),
+    end_round(text, uuid),
     ensure_event_partitions(interval),
+    expired_event_partitions(interval),
+    judge_alerts(jsonb, interval, interval, text[], boolean),
+    next_audit_events(uuid, int),
+    next_notice(text),
+    open_relay(uuid),
+    orphan_events(uuid),
+    partitions_ahead(),
     queue_depth(),
+    reconcile_events(int, int),
+    recount(uuid),
     recover_claimed_leases(uuid, timestamptz, interval, int),
     recover_sending_leases(uuid, timestamptz, int, double precision),
-    recount(uuid),
-    snapshot(uuid, interval, int, boolean)
+    recover_staged_posts(interval, int, int),
+    relay_lag(interval),
+    resolve_status_token(text),
+    retain_alerts(interval, int),
+    retain_bot_actions(interval, int),
+    retain_bot_inbox(interval, int),
+    retain_bot_logs(interval, int),
+    retain_bot_outbox(interval, int),
+    retain_bot_state(interval, int),
+    retain_commands(interval, int),
+    retain_deliveries(interval, jsonb, int),
+    retain_ingest_runs(interval, int),
+    retain_media_blobs(interval, jsonb, int),
+    retain_media_fetches(interval, int),
+    retain_messages(interval, jsonb, int),
+    retain_pull_receipts(interval, int),
+    retain_receipts(int),
+    retain_staged_posts(interval, int),
+    settle_notice(uuid, uuid, int, text, text, text, interval, interval),
+    snapshot(uuid, interval, int, boolean),
+    status_report(uuid, interval),
+    stuck_bot_replies(interval),
+    stuck_staged_posts(interval, interval),
+    take_round(text, uuid, interval, interval),
+    tell_snapshot(interval, text[])
     TO autopost_monitor;
 
 -- People with a reason. What they do is told by the functions; quarantine is what they look at first.
 GRANT EXECUTE ON FUNCTION
+    audit_cursor(),
     bind_credential(uuid, text, text, text, bytea, text, text, text),
-    disable_channels(uuid, uuid, text, text, text),
-    enable_channels(uuid, uuid, text, text, text),
+    disable_channels(uuid, uuid, text, text, text, text),
+    enable_channels(uuid, uuid, text, text, text, text),
+    issue_status_token(text, uuid, text, interval, text, text),
+    list_channels(uuid),
     list_credentials(uuid),
-    pause_channels(uuid, uuid, text, text, text, interval),
+    list_status_tokens(),
+    list_workspaces(),
+    match_given_up(uuid, delivery_status, text, uuid, uuid, timestamptz, timestamptz, timestamptz, uuid, int),
+    pause_channels(uuid, uuid, text, text, text, interval, text),
+    recent_errors(uuid, interval, int),
     recount(uuid),
     release_stale(uuid, text, text, boolean, interval),
     requeue(uuid, uuid[], text, text, int, boolean, boolean),
     requeue_matching(uuid, text, text, delivery_status, text, uuid, timestamptz, timestamptz, int, boolean, boolean,
                      int),
     resolve_ambiguous(uuid, uuid, text, text, text, text),
-    resume_channels(uuid, uuid, text, text, text),
+    resume_channels(uuid, uuid, text, text, text, text),
+    revoke_status_token(text, text, text),
     rotate_auth(uuid, uuid, text, text, text, text, boolean),
     skip(uuid, uuid[], text, text),
-    snapshot(uuid, interval, int, boolean)
+    snapshot(uuid, interval, int, boolean),
+    unknown_events(uuid[], timestamptz[], uuid[], bigint[]),
+    verify_channels(uuid, int),
+    verify_deliveries(uuid, uuid, int, int, interval),
+    verify_events(uuid, timestamptz, uuid, int, timestamptz, jsonb, int),
+    verify_queue(uuid, uuid, int, int),
+    verify_size()
     TO autopost_operator;
 GRANT SELECT ON quarantine TO autopost_operator;
+
+-- Whoever asks why: an operator about every workspace, a reader about its own (sees_workspace).
+GRANT EXECUTE ON FUNCTION
+    why(text, uuid, int, timestamptz),
+    why_channel(uuid, uuid[], timestamptz, interval),
+    why_delivery(uuid, uuid[], timestamptz, interval, interval)
+    TO autopost_operator, autopost_reader;
 
 GRANT EXECUTE ON FUNCTION
     bot_backlog(),

@@ -3,6 +3,8 @@
 -- Reads what is live and what was given up. The numbers of what was sent come from the events of the last ten
 -- minutes; snapshot(…, p_history => true) counts all of them, and reads all of them.
 --
+-- The same as a command: autopost queue snapshot, autopost channel list
+--
 -- Watch afterwards: nothing: nothing was changed
 
 \set ON_ERROR_STOP on

@@ -1,6 +1,8 @@
 -- 2. What broke: the errors of the last half hour, the newest first, then the same by code.
 --
--- Read by the owner of the schema; snapshot() has the same list by code for who may only execute.
+-- For who may execute as autopost_operator.
+--
+-- The same as a command: autopost queue errors
 --
 -- Watch afterwards: nothing: nothing was changed
 
@@ -15,18 +17,10 @@
     \set window '30 minutes'
 \endif
 
-SELECT ts, action, channel_id, delivery_id, attempt, error, meta
-FROM events
-WHERE workspace_id = :'workspace_id'
-  AND ts >= now() - :'window'::interval
-  AND result = 'error'
-ORDER BY ts DESC
-LIMIT 200;
+SELECT ts, action, channel_id, channel_title, delivery_id, attempt, error, meta
+FROM recent_errors(:'workspace_id', :'window', 200);
 
 SELECT error ->> 'code' AS code, error ->> 'scope' AS scope, action, count(*), max(ts) AS last_at
-FROM events
-WHERE workspace_id = :'workspace_id'
-  AND ts >= now() - :'window'::interval
-  AND result = 'error'
+FROM recent_errors(:'workspace_id', :'window', 10000)
 GROUP BY 1, 2, 3
 ORDER BY count(*) DESC;

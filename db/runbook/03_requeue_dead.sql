@@ -4,6 +4,8 @@
 -- refused (twin_in_flight, twin_sent) unless force is true. What nobody wants any more: skip() takes it out of the
 -- `dead` alert and leaves it dead.
 --
+-- The same as a command: autopost queue requeue DELIVERY…
+--
 -- Watch afterwards: manual_requeue, then send_attempt and sent; retry_scheduled while it fails again, dead_letter
 --                   when it fails for good
 

@@ -3,6 +3,8 @@
 -- What failed with its channel is refused (channel_disabled) until the channel is enabled again: 06_enable_channel.
 -- What was refused before a plan was made of it is refused too (nothing_to_send): post the content again.
 --
+-- The same as a command: autopost queue requeue DELIVERY…
+--
 -- Watch afterwards: manual_requeue, then send_attempt and sent; failed_permanent when the cause is still there,
 --                   and with it channel_paused
 

@@ -2,6 +2,8 @@
 --
 -- A longer pause that is there already stands. A whole rate group: null for the channel, the group's name after it.
 --
+-- The same as a command: autopost channel pause CHANNEL
+--
 -- Watch afterwards: channel_paused; no send_attempt of this channel but those that had begun
 
 \set ON_ERROR_STOP on

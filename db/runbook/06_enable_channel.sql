@@ -3,6 +3,8 @@
 -- Its catch-up policy decides what of the backlog is still sent; what is dropped ends failed_permanent, code
 -- catch_up_dropped. resume_channels, with the same arguments, ends only the pause.
 --
+-- The same as a command: autopost channel enable CHANNEL
+--
 -- Watch afterwards: channel_enabled, catch_up_dropped for each post left out, then send_attempt and sent;
 --                   channel_paused when the channel still fails
 

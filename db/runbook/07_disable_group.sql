@@ -1,6 +1,8 @@
 -- 7. Switch off every channel of a rate group: a token that was revoked, a platform that is to rest.
 --
--- What is queued is kept; new posts are not routed there while they are off.
+-- An empty platform means the group of this name on each of them. What is queued is kept; new posts are not routed there while they are off.
+--
+-- The same as a command: autopost channel disable --rate-group GROUP
 --
 -- Watch afterwards: channel_disabled for each channel; no send_attempt but those that had begun
 
@@ -14,6 +16,10 @@
 \else
     \set rate_group 'telegram-main'
 \endif
+\if :{?platform}
+\else
+    \set platform ''
+\endif
 \if :{?operator}
 \else
     \set operator 'you@example.org'
@@ -25,7 +31,7 @@
 
 BEGIN;
 SELECT channel_id, verdict
-FROM disable_channels(:'workspace_id', NULL, :'rate_group', :'operator', :'reason');
+FROM disable_channels(:'workspace_id', NULL, :'rate_group', :'operator', :'reason', nullif(:'platform', ''));
 COMMIT;
 
 SELECT channel_id, title, state, waiting, oldest_at

@@ -1,6 +1,8 @@
 -- 8. Switch every channel of a rate group on again, each with its catch-up policy.
 --
--- The group's rate holds: a large backlog goes out at its pace, not at once.
+-- An empty platform means the group of this name on each of them. The group's rate holds: a large backlog goes out at its pace, not at once.
+--
+-- The same as a command: autopost channel enable --rate-group GROUP
 --
 -- Watch afterwards: channel_enabled for each channel, catch_up_dropped for each post left out, then send_attempt
 --                   and sent; channel_paused where a channel still fails
@@ -15,6 +17,10 @@
 \else
     \set rate_group 'telegram-main'
 \endif
+\if :{?platform}
+\else
+    \set platform ''
+\endif
 \if :{?operator}
 \else
     \set operator 'you@example.org'
@@ -26,5 +32,5 @@
 
 BEGIN;
 SELECT channel_id, verdict, dropped
-FROM enable_channels(:'workspace_id', NULL, :'rate_group', :'operator', :'reason');
+FROM enable_channels(:'workspace_id', NULL, :'rate_group', :'operator', :'reason', nullif(:'platform', ''));
 COMMIT;

@@ -4,6 +4,8 @@
 -- second half again. `bound` false means that credential_bindings has no secret for the new ref yet. An empty
 -- new_rate_group keeps the old one. The pause runs out by itself, so no catch-up policy is applied.
 --
+-- The same as a command: autopost auth rotate CHANNEL --auth-ref NEW
+--
 -- Watch afterwards: channel_paused, auth_rotated, then send_attempt and sent; failed_permanent with 401 and
 --                   channel_paused when the new credential is wrong
 

@@ -4,6 +4,8 @@
 -- dispatcher of this workspace is known to be gone. What may have been sent, in a channel that wants a human to
 -- decide, is held: resolve_ambiguous(workspace, delivery, 'sent' | 'resend', operator, reason).
 --
+-- The same as a command: autopost queue release
+--
 -- Watch afterwards: manual_requeue (reason manual_stuck_release), held, then send_attempt and sent; stale_commit
 --                   from a worker that was not gone; sending_lease_expired and claimed_lease_expired
 --                   from the monitor's own rounds

@@ -60,4 +60,12 @@ async def test_every_key_starts_with_the_workspace(database):
     )
 
     others = {row["relname"] for row in rows if row["attname"] != "workspace_id"}
-    assert others == {"schema_ledger", "dispatcher_state", "relay_state"}
+    assert others == {
+        "dispatcher_state",
+        "forgotten",
+        "guard_walks",
+        "monitor_rounds",
+        "relay_state",
+        "schema_ledger",
+        "status_tokens",
+    }

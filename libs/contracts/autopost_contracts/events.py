@@ -48,6 +48,12 @@ class Action(StrEnum):
     PUBLICATION_PAUSED = "publication_paused"
 
 
+AUDIT_SCHEMA = "autopost.audit_event"
+AUDIT_VERSION = 1
+SCHEMA_HEADER = "Autopost-Schema"
+VERSION_HEADER = "Autopost-Schema-Version"
+
+
 class AuditEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One row of ``events`` on its way to whoever listens; ``id`` is also the ``Nats-Msg-Id``."""
 

@@ -56,8 +56,18 @@ class Topology(Struct, frozen=True):
     def wakeup_bot(self, workspace: WorkspaceId) -> str:
         return self.subject(f"wakeup.bot.{workspace}")
 
-    def audit(self, workspace: WorkspaceId, action: Action) -> str:
-        return self.subject(f"audit.{workspace}.{action}")
+    def audit(self, workspace: WorkspaceId | None, action: Action | None) -> str:
+        """``None`` is any: for whoever listens."""
+        return self.subject(f"audit.{workspace or '*'}.{action or '*'}")
+
+    @property
+    def audit_stream(self) -> StreamSpec:
+        return StreamSpec(
+            name=self.stream("AUDIT"),
+            subjects=(self.subject("audit.>"),),
+            storage="file",
+            max_age=timedelta(days=30),
+        )
 
     @property
     def streams(self) -> tuple[StreamSpec, ...]:
@@ -70,12 +80,7 @@ class Topology(Struct, frozen=True):
                 max_msgs_per_subject=1,  # a thousand wakeups of one workspace are one
                 duplicate_window=timedelta(seconds=1),
             ),
-            StreamSpec(
-                name=self.stream("AUDIT"),
-                subjects=(self.subject("audit.>"),),
-                storage="file",
-                max_age=timedelta(days=30),
-            ),
+            self.audit_stream,
             StreamSpec(
                 name=self.stream("COMMANDS"),
                 subjects=(self.commands, f"{self.commands}.dlq"),

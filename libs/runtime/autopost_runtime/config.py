@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 import msgspec
 
-from autopost_runtime.redaction import MASK, redact
+from autopost_runtime.redaction import MASK, redact_secrets
 from autopost_runtime.values import Unreadable, Url, parse, show_duration, unwrap
 
 PREFIX = "AUTOPOST_"
@@ -76,6 +76,8 @@ class ServiceConfig(msgspec.Struct, frozen=True, kw_only=True):
     s3_bucket: Annotated[str, msgspec.Meta(min_length=3, max_length=63)] = "autopost"
     s3_access_key: Secret | None = None
     s3_secret_key: Secret | None = None
+    payload_encryption: Literal["off", "AES256"] = "off"
+    """Asked of the store for raw payloads; not every store takes the header, and a bucket may encrypt by itself."""
     health_host: str = "127.0.0.1"
     health_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
     poll_interval: Annotated[timedelta, msgspec.Meta(ge=0.01)] = timedelta(seconds=2)
@@ -162,4 +164,4 @@ def _shown(value: object) -> str:
         case tuple() | frozenset():
             return ",".join(sorted(map(str, value))) or "(none)"
         case _:
-            return redact(str(value))
+            return redact_secrets(str(value))

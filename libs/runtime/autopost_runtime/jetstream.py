@@ -18,6 +18,7 @@ from nats.js import api
 
 from autopost_runtime import metrics, telemetry
 from autopost_runtime.cancelling import end, heed
+from autopost_runtime.chain import Chain, NotPublished, PublishUnknown
 from autopost_runtime.config import ServiceConfig
 from autopost_runtime.connection import Connection
 from autopost_runtime.pulling import Done, Handler, Later, Message, Poison, Pull, Settler, Verdict
@@ -45,14 +46,6 @@ LAST_WAKEUPS_LIMIT = 0.5
 MOST_WAKEUPS = 10_000
 
 _wakeups = metrics.counter("autopost_nats_wakeups", "Wakeups sent, and those that were not.")
-
-
-class NotPublished(Exception):  # noqa: N818  named for what happened
-    """It certainly did not reach the stream."""
-
-
-class PublishUnknown(Exception):  # noqa: N818  named for what happened
-    """It may be in the stream. Publish again with the same id."""
 
 
 class Bus:
@@ -110,6 +103,10 @@ class Bus:
         except (nats.errors.Error, OSError) as exc:  # TimeoutError is one
             raise PublishUnknown(type(exc).__name__) from exc
         return not ack.duplicate
+
+    def chain(self, stream: str) -> Chain:
+        """To publish much into one stream in an unbroken order."""
+        return Chain(self._connection, stream)
 
     async def wakeups(self, consumer: ConsumerSpec, handle: Callable[[str], None]) -> None:
         """Calls ``handle`` with the subject of each wakeup, until the bus is closed."""

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
@@ -25,16 +25,33 @@ class ObjectMissing(Exception):  # noqa: N818  named for what happened
     """There is no object of this key."""
 
 
+class Listed(NamedTuple):
+    key: str
+    modified: datetime
+
+
 class Objects:
     def __init__(self, client: "S3Client", bucket: str) -> None:
         self._client = client
         self.bucket = bucket
 
-    async def put(self, key: str, body: bytes | AsyncIterator[bytes], content_type: str) -> None:
-        if isinstance(body, bytes):
+    async def put(
+        self,
+        key: str,
+        body: bytes | AsyncIterator[bytes],
+        content_type: str,
+        *,
+        encryption: Literal["AES256"] | None = None,
+    ) -> None:
+        """``encryption`` is asked of the store, for a body that is here already; streams leave it to the bucket."""
+        if not isinstance(body, bytes):
+            await self._put_stream(key, body, content_type)
+        elif encryption is None:
             await self._client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type)
         else:
-            await self._put_stream(key, body, content_type)
+            await self._client.put_object(
+                Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, ServerSideEncryption=encryption
+            )
 
     async def get(self, key: str) -> bytes:
         with _missing(key):
@@ -51,6 +68,19 @@ class Objects:
 
     async def delete(self, key: str) -> None:
         await self._client.delete_object(Bucket=self.bucket, Key=key)
+
+    async def listed(self, prefix: str) -> AsyncIterator[Listed]:
+        """Every object below ``prefix``, a thousand at a time."""
+        async for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix):
+            for found in page.get("Contents", ()):
+                yield Listed(found["Key"], found["LastModified"])
+
+    async def folders(self, prefix: str = "") -> AsyncIterator[str]:
+        """What lies directly below ``prefix`` and has something below itself, each with its slash."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
+        async for page in pages:
+            for found in page.get("CommonPrefixes", ()):
+                yield found["Prefix"]
 
     async def exists(self, key: str) -> bool:
         try:

@@ -3,17 +3,19 @@
 from datetime import timedelta
 from typing import Annotated
 
-from autopost_runtime.config import ServiceConfig
 from msgspec import Meta
+
+from autopost_monitor.retain_config import RetainConfig
 
 Duration = Annotated[timedelta, Meta(ge=0.05)]
 
 
-class MonitorConfig(ServiceConfig, frozen=True, kw_only=True):
+class MonitorConfig(RetainConfig, frozen=True, kw_only=True):
     database_role: str | None = "autopost_monitor"
     http_host: str = "127.0.0.1"
     http_port: Annotated[int, Meta(ge=0, le=65535)] = 0
     recover_interval: Duration = timedelta(seconds=60)
     claimed_lease: Duration = timedelta(seconds=300)
+    relay_interval: Duration = timedelta(seconds=1)
     snapshot_interval: Duration = timedelta(seconds=5)
     partitions_ahead: Duration = timedelta(days=30)

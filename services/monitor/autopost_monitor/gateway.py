@@ -1,6 +1,7 @@
 """The monitor's calls into the database: one method per function, no other SQL."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.postgres import Database
@@ -33,6 +34,12 @@ class Gateway:
     async def queue_depth(self) -> list[Depth]:
         rows = await self._database.fetch("SELECT * FROM queue_depth()")
         return [Depth(row["status"], row["deliveries"], row["oldest_due_seconds"]) for row in rows]
+
+    async def take_round(self, name: str, holder: UUID, lease: timedelta, every: timedelta) -> bool:
+        return bool(await self._database.fetchval("SELECT take_round($1, $2, $3, $4)", name, holder, lease, every))
+
+    async def end_round(self, name: str, holder: UUID) -> None:
+        await self._database.execute("SELECT end_round($1, $2)", name, holder)
 
     async def ping(self) -> None:
         await self._database.ping()

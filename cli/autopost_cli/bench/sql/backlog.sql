@@ -11,8 +11,9 @@ WITH posts AS MATERIALIZED (
     RETURNING message_id, rendering_id
 )
 INSERT INTO deliveries (workspace_id, message_id, channel_id, rendering_id, hash_version, content_hash, render_meta,
-                        event_count)
-SELECT $1, p.message_id, c.channel_id, r.rendering_id, 1, p.content_hash, jsonb_build_object('plan_hash', $5::text), 1
+                        plan_hash, event_count)
+SELECT $1, p.message_id, c.channel_id, r.rendering_id, 1, p.content_hash, jsonb_build_object('plan_hash', $5::text),
+       $5, 1
 FROM posts p
 JOIN plans r USING (message_id)
 JOIN channels c

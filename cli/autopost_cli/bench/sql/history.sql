@@ -6,8 +6,8 @@ WITH posts AS MATERIALIZED (
     RETURNING message_id, content_hash
 )
 INSERT INTO deliveries (workspace_id, message_id, channel_id, rendering_id, hash_version, content_hash, status, attempt,
-                        provider_message_id, sent_at, render_meta, event_count, created_at, updated_at)
+                        provider_message_id, sent_at, render_meta, plan_hash, event_count, created_at, updated_at)
 SELECT $1, p.message_id, c.channel_id, p.message_id, 1, p.content_hash, 'sent', 1, '1', now() - interval '20 days',
-       jsonb_build_object('plan_hash', $4::text), 3, now() - interval '20 days', now() - interval '20 days'
+       jsonb_build_object('plan_hash', $4::text), $4, 3, now() - interval '20 days', now() - interval '20 days'
 FROM posts p
 JOIN channels c ON c.workspace_id = $1

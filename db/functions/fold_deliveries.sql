@@ -1,0 +1,114 @@
+-- fold_deliveries(workspace_id, delivery_ids) -> what the events of each delivery add up to
+--
+-- Reads events alone, in the order of their seq. A checkpoint starts the fold: what was written before it is not looked
+-- at, and its meta gives {"status", "provider_message_id", "sent_at", "slot_at", "next_retry_at", "skipped",
+-- "event_count": as the row has it from then on}, its column the attempt. A delivery without events is left out.
+--
+-- status, attempt, provider_message_id, sent_at, slot_at, next_retry_at     as the row should have them
+-- retry_is_near    next_retry_at is when a hand brought it back, which sets a time of about then
+-- began_at         when it was enqueued; null when the log begins with a checkpoint
+-- sending_at       when the last attempt was claimed
+-- skipped          somebody has looked at it since it died
+-- event_count      how many events the row must have counted: all but those that tell of it without changing it
+-- problems         what the log itself gets wrong: an event that cannot follow the one before, a count of attempts that
+--                  does not go on, an event of another message or channel, two with one seq; at most three
+CREATE OR REPLACE FUNCTION fold_deliveries(p_workspace_id uuid, p_delivery_ids uuid[])
+RETURNS TABLE (
+    delivery_id uuid,
+    status delivery_status,
+    attempt int,
+    provider_message_id text,
+    sent_at timestamptz,
+    slot_at timestamptz,
+    next_retry_at timestamptz,
+    retry_is_near boolean,
+    began_at timestamptz,
+    sending_at timestamptz,
+    skipped boolean,
+    event_count int,
+    message_id uuid,
+    channel_id uuid,
+    problems text[]
+)
+LANGUAGE sql
+STABLE
+SECURITY DEFINER SET search_path = public, pg_temp
+SET enable_seqscan = off
+AS $$
+    WITH told AS MATERIALIZED (
+        SELECT e.delivery_id, e.seq, e.ts, e.action, e.attempt, e.meta, e.message_id, e.channel_id,
+               max(e.seq) FILTER (WHERE e.action = 'checkpoint') OVER (PARTITION BY e.delivery_id) AS begins_at
+        FROM events e
+        WHERE e.workspace_id = p_workspace_id
+          AND e.delivery_id = ANY (p_delivery_ids)
+          AND e.action NOT IN ('stale_commit', 'payload_accessed')
+    ), steps AS MATERIALIZED (
+        SELECT t.*,
+               coalesce(status_after(t.action), CASE WHEN t.action = 'checkpoint'
+                                                     THEN (t.meta ->> 'status')::delivery_status END) AS status
+        FROM told t
+        WHERE t.begins_at IS NULL OR t.seq >= t.begins_at
+    ), moves AS MATERIALIZED (
+        SELECT s.*,
+               lag(s.status) OVER w AS before,
+               lag(s.seq) OVER w AS seq_before,
+               coalesce(first_value(CASE WHEN s.action = 'checkpoint' THEN s.attempt END) OVER w, 0)
+                   + count(*) FILTER (WHERE s.action = 'send_attempt') OVER w AS attempts
+        FROM steps s
+        WHERE s.status IS NOT NULL
+        WINDOW w AS (PARTITION BY s.delivery_id ORDER BY s.seq)
+    ), judged AS (
+        SELECT m.*,
+               CASE
+                   WHEN NOT may_follow(m.before, m.action, m.meta ? 'resolved')
+                       THEN format('%s %s', m.action, coalesce('when it was ' || m.before, 'as its first event'))
+                   WHEN m.attempt <> m.attempts THEN format('%s of attempt %s, not %s', m.action, m.attempt, m.attempts)
+                   WHEN m.seq = m.seq_before THEN format('two events with seq %s', m.seq)
+               END AS problem,
+               m.action IN ('sent', 'retry_scheduled', 'held', 'failed_permanent', 'dead_letter', 'checkpoint')
+                   AND m.meta ->> 'provider_message_id' IS NOT NULL AS names_message,
+               m.action NOT IN ('send_attempt', 'claimed_lease_expired', 'manual_skip') AS sets_retry
+        FROM moves m
+    ), folded AS (
+        SELECT j.delivery_id,
+               (array_agg(j.status ORDER BY j.seq DESC))[1] AS status,
+               max(j.attempts)::int AS attempt,
+               (array_agg(j.meta ->> 'provider_message_id' ORDER BY j.seq DESC) FILTER (WHERE j.names_message))[1]
+                   AS provider_message_id,
+               max(j.ts) FILTER (WHERE j.action = 'sent') AS sent_at,
+               (array_agg((j.meta ->> 'slot_at')::timestamptz ORDER BY j.seq DESC)
+                   FILTER (WHERE j.action IN ('send_attempt', 'checkpoint')))[1] AS slot_at,
+               (array_agg(CASE
+                   WHEN j.action = 'held' THEN 'infinity'
+                   WHEN j.action = 'manual_requeue' THEN j.ts
+                   WHEN j.action IN ('retry_scheduled', 'sending_lease_expired', 'checkpoint')
+                       THEN (j.meta ->> 'next_retry_at')::timestamptz
+               END ORDER BY j.seq DESC) FILTER (WHERE j.sets_retry))[1] AS next_retry_at,
+               (array_agg(j.action ORDER BY j.seq DESC) FILTER (WHERE j.sets_retry))[1] = 'manual_requeue'
+                   AS retry_is_near,
+               min(j.ts) FILTER (WHERE j.before IS NULL AND j.action <> 'checkpoint') AS began_at,
+               (array_agg(j.ts ORDER BY j.seq DESC) FILTER (WHERE j.action = 'send_attempt'))[1] AS sending_at,
+               (array_agg(j.action = 'manual_skip' OR (j.meta @> '{"skipped": true}' AND j.action = 'checkpoint')
+                          ORDER BY j.seq DESC))[1] AS skipped,
+               max((j.meta ->> 'sent_at')::timestamptz) FILTER (WHERE j.action = 'checkpoint') AS sent_before,
+               array_agg(j.problem ORDER BY j.seq) FILTER (WHERE j.problem IS NOT NULL) AS problems
+        FROM judged j
+        GROUP BY j.delivery_id
+    ), counted AS (
+        SELECT s.delivery_id,
+               count(*) FILTER (WHERE s.action <> 'checkpoint')
+                   + coalesce(max((s.meta ->> 'event_count')::int) FILTER (WHERE s.action = 'checkpoint'), 0) AS events,
+               (array_agg(s.message_id ORDER BY s.seq))[1] AS message_id,
+               (array_agg(s.channel_id ORDER BY s.seq))[1] AS channel_id,
+               count(DISTINCT (s.message_id, s.channel_id)) > 1 AS mixed
+        FROM steps s
+        GROUP BY s.delivery_id
+    )
+    SELECT c.delivery_id, f.status, f.attempt, f.provider_message_id, coalesce(f.sent_at, f.sent_before), f.slot_at,
+           f.next_retry_at, coalesce(f.retry_is_near, false), f.began_at, f.sending_at, coalesce(f.skipped, false),
+           c.events::int, c.message_id, c.channel_id,
+           (CASE WHEN c.mixed THEN ARRAY['events of more than one message or channel'] ELSE '{}' END
+               || coalesce(f.problems, '{}'))[1:3]
+    FROM counted c
+    LEFT JOIN folded f USING (delivery_id)
+$$;

@@ -1,0 +1,92 @@
+-- retain_messages(keep, after, limit) -> {"gone", "renderings", "after"}
+--
+-- Of the messages that are older than `keep`: forgets those that no delivery is left of and that nobody has sent again
+-- since, and of the others the renderings that no delivery is left of. The walk is that of retain_deliveries.
+--
+-- Changes      forgotten
+-- Locks        messages by key, past those that somebody holds: the row is the mutex of its content, so nobody enqueues
+--              it meanwhile, and the statement after the lock sees whoever did before
+CREATE OR REPLACE FUNCTION retain_messages(p_keep interval, p_after jsonb, p_limit int)
+RETURNS jsonb
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+SET enable_seqscan = off
+AS $$
+DECLARE
+    _cutoff timestamptz := clock_timestamp() - p_keep;
+    _after_at timestamptz := coalesce((p_after ->> 'created_at')::timestamptz, '-infinity');
+    _after_id uuid := (p_after ->> 'message_id')::uuid;
+    _workspaces uuid[];
+    _messages uuid[];
+    _page jsonb;
+    _gone int;
+    _renderings int;
+BEGIN
+    WITH page AS MATERIALIZED (
+        SELECT m.workspace_id, m.message_id, m.created_at
+        FROM messages m
+        WHERE m.created_at < _cutoff
+          AND m.created_at >= _after_at
+          AND (m.created_at, m.message_id) > (_after_at, _after_id)
+        ORDER BY m.created_at, m.message_id
+        LIMIT p_limit
+    ), held AS MATERIALIZED (
+        SELECT m.workspace_id, m.message_id
+        FROM (SELECT * FROM page p ORDER BY p.workspace_id, p.message_id) AS p
+        CROSS JOIN LATERAL (
+            SELECT m.workspace_id, m.message_id
+            FROM messages m
+            WHERE m.workspace_id = p.workspace_id
+              AND m.message_id = p.message_id
+            FOR UPDATE SKIP LOCKED
+        ) AS m
+    )
+    SELECT array_agg(h.workspace_id), array_agg(h.message_id),
+           CASE WHEN (SELECT count(*) FROM page) = p_limit THEN (
+               SELECT jsonb_build_object('created_at', p.created_at, 'message_id', p.message_id)
+               FROM page p
+               ORDER BY p.created_at DESC, p.message_id DESC
+               LIMIT 1
+           ) END
+    INTO _workspaces, _messages, _page
+    FROM held h;
+
+    WITH gone AS (
+        DELETE FROM renderings r
+        USING unnest(_workspaces, _messages) AS k (workspace_id, message_id)
+        WHERE r.workspace_id = k.workspace_id
+          AND r.message_id = k.message_id
+          AND r.created_at < _cutoff
+          AND NOT EXISTS (
+              SELECT 1
+              FROM deliveries d
+              WHERE d.message_id = r.message_id
+                AND d.workspace_id = r.workspace_id
+                AND d.rendering_id = r.rendering_id
+          )
+        RETURNING 1
+    )
+    SELECT count(*) INTO _renderings FROM gone;
+    WITH gone AS (
+        DELETE FROM messages m
+        USING unnest(_workspaces, _messages) AS k (workspace_id, message_id)
+        WHERE m.workspace_id = k.workspace_id
+          AND m.message_id = k.message_id
+          AND m.last_seen_at < _cutoff
+          AND NOT EXISTS (
+              SELECT 1
+              FROM deliveries d
+              WHERE d.message_id = m.message_id
+                AND d.workspace_id = m.workspace_id
+          )
+        RETURNING 1
+    )
+    SELECT count(*) INTO _gone FROM gone;
+
+    IF _gone > 0 THEN
+        INSERT INTO forgotten AS f (what, until)
+        VALUES ('messages', _cutoff)
+        ON CONFLICT (what) DO UPDATE SET until = greatest(f.until, excluded.until);
+    END IF;
+    RETURN jsonb_build_object('gone', _gone, 'renderings', _renderings, 'after', _page);
+END $$;

@@ -1,0 +1,128 @@
+"""Publish into one stream, many at a time and in an unbroken order.
+
+Each message names the one before it, the first one the number of the stream's last. So whatever is lost on the way, or
+lands late from a buffer, or meets a stream that was wiped meanwhile: nothing is stored before what precedes it. After
+any failure ``look`` at the stream and publish again from where one is sure; what is there already is kept once.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import nats.errors
+from msgspec import Struct
+from nats.js import api
+from nats.js.errors import NotFoundError
+
+from autopost_runtime.acks import NOBODY, Acks, Answer
+from autopost_runtime.connection import Connection
+
+ACK_LIMIT = timedelta(seconds=5)
+A_WHILE = timedelta(milliseconds=200)
+
+
+class NotPublished(Exception):  # noqa: N818  named for what happened
+    """It certainly did not reach the stream."""
+
+
+class PublishUnknown(Exception):  # noqa: N818  named for what happened
+    """It may be in the stream. Publish again with the same id."""
+
+
+class Outgoing(Struct, frozen=True):
+    subject: str
+    payload: bytes
+    msg_id: str
+    headers: dict[str, str]
+
+
+class Sight(Struct, frozen=True):
+    """What identifies a stream and how far it has come."""
+
+    created: datetime
+    first_seq: int
+    last_seq: int
+    messages: int
+
+
+class Chain:
+    """Of one publisher: two into the same stream stop each other, and neither harms the order."""
+
+    def __init__(self, connection: Connection, stream: str) -> None:
+        self._connection = connection
+        self._acks = Acks(connection.client)
+        self._stream = stream
+        self._expected: dict[str, str] | None = None
+        self._first_seq = 0
+
+    @property
+    def ready(self) -> bool:
+        """``False`` before the first look and after each failure."""
+        return self._expected is not None
+
+    async def look(self) -> Sight:
+        """The stream as it is; what is published next is what follows its last message."""
+        self._expected = None
+        if not self._connection.connected:
+            raise NotPublished("not connected to NATS")
+        try:
+            await self._acks.start()
+            info = await self._connection.js.stream_info(self._stream)
+        except NotFoundError:
+            await self._connection.ensure()
+            raise NotPublished("the stream is gone") from None
+        except (nats.errors.Error, OSError) as exc:
+            raise NotPublished(type(exc).__name__) from exc
+        self._expected = {api.Header.EXPECTED_LAST_SEQUENCE.value: str(info.state.last_seq)}
+        self._first_seq = info.state.first_seq
+        assert info.created is not None  # noqa: S101  every server tells it
+        return Sight(info.created, info.state.first_seq, info.state.last_seq, info.state.messages)
+
+    async def publish(self, messages: Sequence[Outgoing]) -> int:
+        """The number of the last one, once all are acknowledged. Raises ``NotPublished`` or ``PublishUnknown``."""
+        if not self.ready:
+            raise NotPublished("the chain is broken")
+        try:
+            answers = [await self._send(message) for message in messages]
+            return await self._acknowledged(answers)
+        except BaseException:
+            self._expected = None
+            self._acks.forget()
+            raise
+
+    async def _send(self, message: Outgoing) -> Answer:
+        assert self._expected is not None  # noqa: S101  for the type checker
+        fixed = {api.Header.MSG_ID.value: message.msg_id, api.Header.EXPECTED_STREAM.value: self._stream}
+        headers = {**message.headers, **self._expected, **fixed}
+        self._expected = {api.Header.EXPECTED_LAST_MSG_ID.value: message.msg_id}
+        reply, answer = self._acks.expect()
+        try:
+            await self._connection.client.publish(message.subject, message.payload, reply, headers)
+        except (nats.errors.MaxPayloadError, nats.errors.OutboundBufferLimitError) as exc:
+            raise NotPublished(type(exc).__name__) from exc
+        except (nats.errors.Error, OSError) as exc:
+            raise PublishUnknown(type(exc).__name__) from exc
+        return answer
+
+    async def _acknowledged(self, answers: Sequence[Answer]) -> int:
+        waiting = await self._patiently(answers)
+        refusals = [refusal for answer in answers if answer.done() and (refusal := answer.result().error)]
+        if NOBODY.error in refusals:
+            await self._connection.ensure()
+        if refusals:
+            raise NotPublished(refusals[0].description)
+        if waiting:
+            raise PublishUnknown("not acknowledged")
+        acks = [answer.result() for answer in answers]
+        if any(ack.duplicate and ack.seq < self._first_seq for ack in acks):
+            raise NotPublished("the stream was emptied and still remembers the ids")
+        return max(ack.seq for ack in acks)
+
+    async def _patiently(self, answers: Sequence[Answer]) -> set[Answer]:
+        """Those that did not come: in time, or before the connection was lost."""
+        waiting = set(answers)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + ACK_LIMIT.total_seconds()
+        while waiting and self._connection.connected and loop.time() < deadline:
+            _, waiting = await asyncio.wait(waiting, timeout=A_WHILE.total_seconds())
+        return waiting

@@ -1,0 +1,144 @@
+"""Raw payloads: what a platform really answered when it did not go well, and what a sender sent that was refused.
+
+They lie in S3 below ``<workspace>/payloads/<yyyy>/<mm>/<dd>/``, and an event names one as its ``payload_ref``. Secrets
+are taken out before anything is written; phone numbers and addresses stay, which is why reading one takes a reason.
+
+Best effort: a store that is away or slow costs the payload, never the delivery or the answer that it belongs to.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, Protocol
+from urllib.parse import quote
+from uuid import UUID
+
+import msgspec
+
+from autopost_runtime import metrics
+from autopost_runtime.identity import new_id
+from autopost_runtime.logs import get_logger
+from autopost_runtime.redaction import MASK, redact_secrets
+
+LARGEST = 256 * 1024
+"""Bytes of a body that are kept."""
+PATIENCE = timedelta(seconds=2)
+HURRIED = timedelta(milliseconds=500)
+"""For what somebody waits for."""
+REST = timedelta(seconds=5)
+"""After a put that failed: nobody else waits for the same store so soon."""
+AT_ONCE = 16
+
+Kind = Literal["provider_answer", "refused_input"]
+Encryption = Literal["off", "AES256"]
+
+HARMLESS = frozenset(
+    {"allow", "cf-ray", "content-encoding", "content-length", "content-type", "date", "retry-after", "server"}
+    | {"transfer-encoding", "user-agent", "via", "x-request-id"}
+)
+"""Headers that are kept; of all others not even the name is."""
+
+payloads_total = metrics.counter("autopost_payloads_total", "Raw payloads, by kind and whether they were stored.")
+
+
+class Store(Protocol):
+    async def put(
+        self, key: str, body: bytes, content_type: str, *, encryption: Literal["AES256"] | None = None
+    ) -> None: ...
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """``body`` is ``None`` when there was none: no answer came, or nothing was read. Its bytes may be cut already."""
+
+    kind: Kind
+    about: Mapping[str, Any]
+    """What it belongs to: ids, codes; no secret, no text of others."""
+    status: int | None = None
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
+    size: int | None = None
+    """Of the whole body, where ``body`` is less."""
+
+
+class Payloads:
+    """Without a store nothing is kept."""
+
+    def __init__(
+        self,
+        store: Store | None,
+        service: str,
+        *,
+        encryption: Encryption = "off",
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._service = service
+        self._encryption: Literal["AES256"] | None = None if encryption == "off" else encryption
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._now = now
+        self._rests_until = float("-inf")
+
+    async def keep(
+        self,
+        workspace: UUID,
+        payload: Payload,
+        *,
+        secrets: Collection[str] = (),
+        within: timedelta = PATIENCE,
+    ) -> str | None:
+        """The reference for the event, once the object is there; ``None`` when nothing was kept, which never raises.
+
+        ``secrets`` are those that were part of the exchange: they go whatever they look like.
+        """
+        if self._store is None:
+            return None
+        if self._now() < self._rests_until:
+            return self._lost(payload, "resting")
+        at = datetime.now(UTC)
+        key = f"{workspace}/payloads/{at:%Y/%m/%d}/{new_id()}"
+        try:
+            async with asyncio.timeout(within.total_seconds()), self._places:
+                document = _document(payload, self._service, at, secrets)
+                await self._store.put(key, document, "application/json", encryption=self._encryption)
+        except Exception as exc:
+            self._rests_until = self._now() + REST.total_seconds()
+            return self._lost(payload, type(exc).__name__)
+        payloads_total.add(1, {"kind": payload.kind, "stored": True})
+        return key
+
+    def _lost(self, payload: Payload, why: str) -> None:
+        payloads_total.add(1, {"kind": payload.kind, "stored": False})
+        if why != "resting":  # the one before said it
+            get_logger().warning("payload.not_kept", error=why, kind=payload.kind)
+
+
+def harmless(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items() if name.lower() in HARMLESS}
+
+
+def _document(payload: Payload, service: str, at: datetime, secrets: Collection[str]) -> bytes:
+    """Secrets go before the body is cut, so that no half of one stays."""
+    whole = None if payload.body is None else _clean(payload.body.decode("utf-8", "backslashreplace"), secrets)
+    body = None if whole is None else whole.encode()[:LARGEST].decode("utf-8", "ignore")
+    size = payload.size if payload.size is not None else len(payload.body or b"")
+    is_cut = body != whole or size > len(payload.body or b"")
+    return msgspec.json.encode(
+        {
+            "at": at,
+            "service": service,
+            "kind": payload.kind,
+            "about": payload.about,
+            "status": payload.status,
+            "headers": {name: _clean(value, secrets) for name, value in harmless(payload.headers).items()},
+            "body": body,
+            "cut": f"only the beginning of {size} bytes" if is_cut else None,
+        }
+    )
+
+
+def _clean(text: str, secrets: Collection[str]) -> str:
+    for secret in secrets:
+        for shown in {secret, quote(secret, safe=""), quote(secret), msgspec.json.encode(secret).decode()[1:-1]}:
+            text = text.replace(shown, MASK)
+    return redact_secrets(text)

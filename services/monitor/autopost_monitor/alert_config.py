@@ -1,0 +1,113 @@
+"""When to raise an alert and whom to tell, from ``AUTOPOST_ALERT_*``. A threshold set to nothing is off.
+
+A target is there when its first variable is: ``AUTOPOST_ALERT_TELEGRAM_TOKEN``, ``…_WEBHOOK_URL``, ``…_SMTP_HOST``.
+"""
+
+import base64
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from autopost_runtime.config import ConfigError, HttpUrl, Secret, ServiceConfig
+from msgspec import Meta
+
+Count = Annotated[int, Meta(ge=1)]
+MoreThan = Annotated[int, Meta(ge=0)]
+Duration = Annotated[timedelta, Meta(ge=0.05)]
+Port = Annotated[int, Meta(ge=1, le=65535)]
+
+SIGNING_PREFIX = "whsec_"
+SHORTEST_KEY = 24
+
+
+class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
+    telegram_api_url: HttpUrl = "https://api.telegram.org"
+    ca_bundle: Path | None = None
+
+    alert_interval: Duration = timedelta(seconds=15)
+    alert_window: Duration = timedelta(minutes=5)
+    """How long a condition must be gone before the alert is over."""
+    alert_remind: Duration = timedelta(hours=4)
+    alert_notify: Duration = timedelta(seconds=2)
+    """How often each target is looked after."""
+    alert_retry: Duration = timedelta(seconds=2)
+    """The first wait after a target failed; it doubles to 150 times that."""
+    alert_timeout: Annotated[timedelta, Meta(ge=0.1, le=60)] = timedelta(seconds=10)
+
+    alert_dead: Count | None = 1
+    alert_failed_permanent: MoreThan | None = 20
+    """More than so many within ten minutes."""
+    alert_paused_channels: MoreThan | None = 10
+    alert_cooled_groups: Count | None = 1
+    alert_oldest_due: Duration | None = timedelta(minutes=15)
+    alert_pull_failures: Count | None = 5
+    """In a row, of one source."""
+    alert_staged_age: Duration | None = timedelta(minutes=15)
+    alert_bot_age: Duration | None = timedelta(minutes=5)
+    alert_bot_errors: MoreThan | None = 10
+    """More than so many within ten minutes."""
+    alert_orphan_events: Count | None = 1
+    alert_relay_lag: Duration | None = timedelta(minutes=1)
+    alert_partitions_ahead: Duration | None = timedelta(days=14)
+    """Less than that is too little."""
+
+    snapshot_policy: Literal["off", "schedule", "on_alert"] = "off"
+    snapshot_every: Duration = timedelta(days=1)
+
+    alert_telegram_token: Secret | None = None
+    alert_telegram_chat: str | None = None
+    alert_telegram_thread: int | None = None
+    alert_webhook_url: Secret | None = None
+    """A secret: many services keep theirs in the path."""
+    alert_webhook_secret: Secret | None = None
+    """``whsec_`` and base64, of Standard Webhooks; without it nothing is signed."""
+    alert_smtp_host: str | None = None
+    alert_smtp_port: Port = 587
+    alert_smtp_tls: Literal["starttls", "tls", "off"] = "starttls"
+    alert_smtp_user: str | None = None
+    alert_smtp_password: Secret | None = None
+    alert_smtp_from: str | None = None
+    alert_smtp_to: str | None = None
+    """One address or several, with commas."""
+
+    def __post_init__(self) -> None:
+        if problems := list(self._problems()):
+            raise ConfigError(problems)
+
+    def _problems(self) -> Iterator[str]:
+        yield from _together("TELEGRAM_TOKEN", self.alert_telegram_token, "TELEGRAM_CHAT", self.alert_telegram_chat)
+        yield from _together("SMTP_USER", self.alert_smtp_user, "SMTP_PASSWORD", self.alert_smtp_password)
+        yield from _together("SMTP_HOST", self.alert_smtp_host, "SMTP_FROM", self.alert_smtp_from)
+        yield from _together("SMTP_HOST", self.alert_smtp_host, "SMTP_TO", self.alert_smtp_to)
+        if self.alert_smtp_user and self.alert_smtp_tls == "off":
+            yield "AUTOPOST_ALERT_SMTP_TLS is off: expected starttls or tls, a password is not sent in the open"
+        if self.alert_webhook_url and not _is_web_address(self.alert_webhook_url.reveal()):
+            yield "AUTOPOST_ALERT_WEBHOOK_URL: expected a URL like https://host/path"
+        if self.alert_webhook_secret and not signing_key(self.alert_webhook_secret):
+            yield f"AUTOPOST_ALERT_WEBHOOK_SECRET: expected {SIGNING_PREFIX} and base64 of {SHORTEST_KEY} bytes or more"
+
+
+def signing_key(secret: Secret) -> bytes | None:
+    """``None`` when it is none."""
+    text = secret.reveal()
+    try:
+        key = base64.b64decode(text.removeprefix(SIGNING_PREFIX), validate=True)
+    except ValueError:
+        return None
+    return key if text.startswith(SIGNING_PREFIX) and len(key) >= SHORTEST_KEY else None
+
+
+def _together(one: str, value: object, other: str, needed: object) -> Iterator[str]:
+    for missing, given, is_missing in ((other, one, value and not needed), (one, other, needed and not value)):
+        if is_missing:
+            yield f"AUTOPOST_ALERT_{missing} is not set: expected with AUTOPOST_ALERT_{given}"
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,66 @@
+"""The relay's calls into the database: one method per function, no other SQL.
+
+All but the lag are fenced by the holder: who lost the round reads nothing and moves nothing.
+"""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from autopost_contracts.events import AuditEvent
+from autopost_runtime.chain import Sight
+from autopost_runtime.postgres import Database
+from msgspec import Struct, convert
+
+
+class Waiting(Struct, frozen=True):
+    """An event to publish, and the trace it belongs to where that is known."""
+
+    event: AuditEvent
+    traceparent: str | None
+
+
+class Lag(Struct, frozen=True, kw_only=True):
+    """What the stream does not have yet, and the transaction that holds it back, if one does."""
+
+    events: int
+    seconds: float
+    blocking_pid: int | None
+    blocking_application: str | None
+    blocking_state: str | None
+    blocking_seconds: float | None
+    blocking_command: str | None
+
+
+class RelayGateway:
+    def __init__(self, database: Database, holder: UUID) -> None:
+        self._database = database
+        self._holder = holder
+
+    async def open_relay(self) -> bool:
+        return bool(await self._database.fetchval("SELECT open_relay($1)", self._holder))
+
+    async def adopt_stream(self, sight: Sight, max_age: timedelta) -> bool:
+        return bool(
+            await self._database.fetchval(
+                "SELECT adopt_stream($1, $2, $3, $4, $5)",
+                *(self._holder, sight.created, sight.last_seq, sight.messages, max_age),
+            )
+        )
+
+    async def next_audit_events(self, limit: int) -> list[Waiting]:
+        rows = await self._database.fetch("SELECT * FROM next_audit_events($1, $2)", self._holder, limit)
+        return [_waiting(dict(row)) for row in rows]
+
+    async def advance_relay(self, seq: int, stream_seq: int) -> bool:
+        return bool(await self._database.fetchval("SELECT advance_relay($1, $2, $3)", self._holder, seq, stream_seq))
+
+    async def relay_lag(self) -> Lag:
+        [row] = await self._database.fetch("SELECT * FROM relay_lag()")
+        return convert(dict(row), Lag)
+
+
+def _waiting(row: dict[str, Any]) -> Waiting:
+    """Unchecked on purpose: an action that only a newer version knows must not hold up the others."""
+    traceparent = row.pop("traceparent")
+    return Waiting(AuditEvent(**row), traceparent)

@@ -1,0 +1,441 @@
+"""Collecting objects: what is marked is gone for readers, and nothing is marked that somebody needs or brings."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+from db.builders import Tenant, is_waiting, running
+from db.test_admit_posts import open_door
+from db.test_media_origin import PNG, read, ref, remember
+from db.test_staged_posts import REQUEST, Staging
+from harness.eventually import eventually
+
+KEEP, LARGE, LARGE_BYTES = timedelta(days=30), timedelta(days=7), 20 * 1024 * 1024
+LEASE = timedelta(seconds=60)
+CAT = ref(PNG)
+OLD = timedelta(days=31)
+
+
+@pytest.fixture
+async def staging(tenant: Tenant) -> Staging:
+    await tenant.channel()
+    return Staging(tenant, await open_door(tenant))
+
+
+async def doom(tenant: Tenant, lease: timedelta = LEASE, limit: int = 100) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    after: Any = {}
+    while after is not None:
+        query = "SELECT doom_media('media', $1, $2, $3, $4, $5, $6)"
+        answer = await tenant.db.fetchval(query, KEEP, LARGE, LARGE_BYTES, lease, json.dumps(after), limit)
+        step = json.loads(answer)
+        found, after = found + step["doomed"], step["after"]
+    return found
+
+
+async def doom_strays(tenant: Tenant, lease: timedelta = LEASE) -> list[dict[str, Any]]:
+    answer = await tenant.db.fetchval("SELECT doom_strays('media', $1, 100)", lease)
+    return list(json.loads(answer)["doomed"])
+
+
+async def bury(tenant: Tenant, doomed: dict[str, Any]) -> bool:
+    query = "SELECT bury_media($1::text::uuid, $2, $3::text::uuid)"
+    done: bool = await tenant.db.fetchval(query, doomed["workspace_id"], doomed["blob_ref"], doomed["doom"])
+    return done
+
+
+async def age(tenant: Tenant, by: timedelta = OLD) -> None:
+    await tenant.db.execute("UPDATE media_origin SET last_seen_at = last_seen_at - $1::interval", by)
+
+
+async def age_fetches(tenant: Tenant, by: timedelta) -> None:
+    await tenant.db.execute("UPDATE media_fetches SET started_at = started_at - $1::interval", by)
+
+
+async def end_leases(tenant: Tenant) -> None:
+    await tenant.db.execute("UPDATE media_origin SET doomed_until = now() - interval '1 s' WHERE doom IS NOT NULL")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "size", "days", "collected"),
+    [
+        ("image/png", 68, 31, True),
+        ("image/png", 68, 29, False),
+        ("image/png", LARGE_BYTES, 29, False),
+        ("video/mp4", LARGE_BYTES, 8, True),
+        ("video/mp4", LARGE_BYTES, 6, False),
+        ("video/mp4", LARGE_BYTES - 1, 29, False),
+        (None, 68, 31, True),
+    ],
+)
+async def test_an_object_that_nothing_refers_to_goes_when_it_is_old(tenant, content_type, size, days, collected):
+    await remember(tenant, PNG, content_type, size=size)
+    await age(tenant, timedelta(days=days))
+
+    doomed = await doom(tenant)
+
+    assert [one["blob_ref"] for one in doomed] == [CAT] * collected
+    assert (await read(tenant, PNG) == []) == collected
+
+
+async def test_what_is_buried_leaves_nothing_behind(tenant):
+    await remember(tenant)
+    await tenant.db.execute(
+        "INSERT INTO media_blobs (workspace_id, blob_ref, provider, file_id) VALUES ($1, $2, 'telegram', 'x')",
+        *(tenant.workspace, CAT),
+    )
+    await age(tenant)
+    [doomed] = await doom(tenant)
+
+    assert await bury(tenant, doomed)
+
+    assert await tenant.count("media_origin") == await tenant.count("media_blobs") == 0
+    assert not await bury(tenant, doomed)
+
+
+async def test_an_object_of_another_bucket_stays(tenant):
+    await remember(tenant, bucket="elsewhere")
+    await age(tenant)
+
+    assert await doom(tenant) == []
+
+
+async def refer_by_message(tenant: Tenant) -> None:
+    await tenant.enqueue(payload={"type": "media", "media": [{"type": "image", "blob_ref": CAT}]})
+    await tenant.db.execute("UPDATE messages SET created_at = now() - interval '1 year', last_seen_at = created_at")
+
+
+async def refer_by_staged_post(tenant: Tenant) -> None:
+    request = {"media": [*REQUEST["media"], {"type": "image", "blob_ref": CAT}]}
+    await tenant.db.execute(
+        "INSERT INTO staged_posts (workspace_id, endpoint_id, run_id, request) "
+        "SELECT $1, endpoint_id, new_id(), $2 FROM workspace_endpoints",
+        *(tenant.workspace, json.dumps(request)),
+    )
+
+
+async def refer_by_publication(tenant: Tenant) -> None:
+    await tenant.db.execute(
+        "INSERT INTO publications (workspace_id, channel_id, creative_draft, status) "
+        "SELECT $1, channel_id, $2, 'paused' FROM channels",
+        *(tenant.workspace, json.dumps({"blocks": [{"picture": {"blob_ref": CAT}}]})),
+    )
+
+
+async def refer_by_reply(tenant: Tenant) -> None:
+    await tenant.db.execute(
+        "INSERT INTO bot_outbox (workspace_id, chat_id, inbound_provider_message_id, response_hash, response) "
+        "VALUES ($1, '1', '1', 'x', $2)",
+        *(tenant.workspace, json.dumps({"attachments": [CAT]})),
+    )
+
+
+async def refer_by_put(tenant: Tenant) -> None:
+    await tenant.db.execute(
+        "INSERT INTO media_fetches (workspace_id, url_hash, puts) VALUES ($1, 'a', $2)", tenant.workspace, [CAT]
+    )
+
+
+@pytest.mark.parametrize(
+    "refer", [refer_by_message, refer_by_staged_post, refer_by_publication, refer_by_reply, refer_by_put]
+)
+async def test_an_object_that_something_refers_to_stays(tenant, staging, refer):
+    await remember(tenant)
+    await age(tenant)
+    await refer(tenant)
+
+    assert await doom(tenant) == []
+    assert len(await read(tenant, PNG)) == 1
+
+
+async def test_a_reference_of_another_workspace_keeps_nothing(tenant, staging):
+    other = await Tenant.create(tenant.db)
+    await remember(tenant)
+    await age(tenant)
+    await refer_by_message(other)
+
+    assert [one["blob_ref"] for one in await doom(tenant)] == [CAT]
+
+
+async def test_an_object_that_was_read_stays_until_the_reader_had_time_to_name_it(tenant):
+    await remember(tenant)
+    await age(tenant)
+
+    await read(tenant, PNG)
+
+    assert await doom(tenant) == []
+
+
+async def test_reading_what_was_seen_lately_writes_nothing(tenant):
+    await remember(tenant)
+    version = "SELECT xmin::text FROM media_origin"
+    before = await tenant.db.fetchval(version)
+
+    await read(tenant, PNG)
+
+    assert await tenant.db.fetchval(version) == before
+
+
+async def test_a_reader_that_meets_a_mark_being_made_finds_nothing(database, tenant):
+    await remember(tenant)
+    await age(tenant)
+    dooming, reading = await database.connect(), await database.connect()
+
+    async with dooming.transaction():
+        await doom(tenant.on(dooming))
+        reader = running(read(tenant.on(reading), PNG))
+        await eventually(lambda: is_waiting(tenant.db, reading.get_server_pid()))
+
+    assert await reader == []
+
+
+async def test_a_reader_that_was_first_keeps_the_object(database, tenant):
+    await remember(tenant)
+    await age(tenant)
+    connection = await database.connect()
+
+    async with connection.transaction():
+        assert len(await read(tenant.on(connection), PNG)) == 1
+        assert await doom(tenant) == []
+
+    assert await doom(tenant) == []
+
+
+async def fetching(staging: Staging) -> asyncpg.Record:
+    await staging.stage()
+    post = await staging.leased()
+    assert await staging.take(post) == "ours"
+    return post
+
+
+async def test_the_same_bytes_are_not_written_while_they_are_collected_and_the_post_is_given_back(tenant, staging):
+    await remember(tenant)
+    await age(tenant)
+    await doom(tenant)
+    post = await fetching(staging)
+
+    assert await staging.note(post, CAT) is False
+
+    row = await staging.row()
+    assert (row["status"], row["attempt"], row["lease_token"]) == ("staged", 0, None)
+    assert await tenant.db.fetchval("SELECT next_attempt_at < now() + interval '10 s' FROM staged_posts")
+    assert await staging.puts() == []
+
+
+@pytest.mark.parametrize("ended", ["buried", "lease over"])
+async def test_they_are_written_once_nobody_collects_them_any_more(tenant, staging, ended):
+    await remember(tenant)
+    await age(tenant)
+    [doomed] = await doom(tenant)
+    post = await fetching(staging)
+    if ended == "buried":
+        await bury(tenant, doomed)
+    else:
+        await end_leases(tenant)
+
+    assert await staging.note(post, CAT)
+    assert await doom(tenant) == []
+    await staging.fetched(post, CAT)
+
+    assert len(await read(tenant, PNG)) == 1
+    assert not await bury(tenant, doomed)
+    assert await doom(tenant) == []
+
+
+async def test_a_put_that_was_noted_first_keeps_the_object(database, tenant, staging):
+    await remember(tenant)
+    await age(tenant)
+    post = await fetching(staging)
+    connection = await database.connect()
+
+    async with connection.transaction():
+        assert await Staging(tenant.on(connection), staging.door).note(post, CAT)
+        assert await doom(tenant) == []
+
+    assert await doom(tenant) == []
+
+
+async def test_a_put_that_is_noted_while_the_collector_looks_keeps_the_object(database, tenant, staging):
+    """The collector looks again once it holds the row: it is held up in its first look."""
+    await remember(tenant)
+    await age(tenant)
+    post = await fetching(staging)
+    blocking, dooming = await database.connect(), await database.connect()
+
+    async with blocking.transaction():
+        await blocking.execute("LOCK TABLE bot_outbox")
+        looking = running(doom(tenant.on(dooming)))
+        await eventually(lambda: is_waiting(tenant.db, dooming.get_server_pid()))
+        assert await staging.note(post, CAT)
+
+    assert await looking == []
+    assert len(await read(tenant, PNG)) == 1
+
+
+async def test_whoever_stores_without_a_note_is_told_that_the_object_may_vanish(tenant):
+    await remember(tenant)
+    await age(tenant)
+    await doom(tenant)
+
+    with pytest.raises(asyncpg.PostgresError) as refusal:
+        await remember(tenant)
+
+    assert refusal.value.sqlstate == "AP012"
+    await end_leases(tenant)
+    await remember(tenant)
+    assert len(await read(tenant, PNG)) == 1
+
+
+async def test_a_mark_that_nobody_buried_is_taken_over_when_it_is_over(tenant):
+    await remember(tenant)
+    await age(tenant)
+    [first] = await doom(tenant)
+    assert await doom(tenant) == []
+
+    await end_leases(tenant)
+    [second] = await doom(tenant)
+
+    assert first["doom"] != second["doom"]
+    assert not await bury(tenant, first)
+    assert await bury(tenant, second)
+
+
+async def test_a_picture_that_was_fetched_and_is_being_collected_is_fetched_again(tenant, staging):
+    await staging.stage()
+    await staging.stage()
+    one, two = await staging.lease()
+    assert await staging.take(one) == "ours"
+    await staging.note(one, CAT)
+    await staging.fetched(one, CAT)
+    assert await staging.take(two) == "held"
+    await tenant.db.execute("UPDATE media_origin SET origin_url = 's3://media/x'")
+    await age(tenant)
+
+    await doom(tenant)
+
+    assert await staging.take(two) == "ours"
+
+
+async def test_a_picture_that_a_post_was_told_of_is_young_again(tenant, staging):
+    await staging.stage()
+    await staging.stage()
+    one, two = await staging.lease()
+    await staging.take(one)
+    await staging.note(one, CAT)
+    await staging.fetched(one, CAT)
+    await tenant.db.execute("UPDATE media_origin SET origin_url = 's3://media/x'")
+    await age(tenant)
+
+    assert await staging.take(two) == "held"
+
+    assert await doom(tenant) == []
+
+
+async def test_an_object_that_a_killed_fetch_may_have_left_is_collected_after_a_day(tenant, staging):
+    post = await fetching(staging)
+    await staging.note(post, CAT)
+    assert await doom_strays(tenant) == []
+
+    await age_fetches(tenant, timedelta(days=2))
+    [stray] = await doom_strays(tenant)
+
+    assert stray["origin_url"] == f"s3://media/{tenant.workspace}/media/{PNG}"
+    assert await read(tenant, PNG) == []
+    assert await staging.puts() == []
+    assert await bury(tenant, stray)
+    assert await tenant.count("media_origin") == 0
+
+
+async def test_a_stray_that_nobody_buried_is_taken_over(tenant, staging):
+    post = await fetching(staging)
+    await staging.note(post, CAT)
+    await age_fetches(tenant, timedelta(days=2))
+    await doom_strays(tenant)
+
+    await end_leases(tenant)
+
+    assert [one["blob_ref"] for one in await doom(tenant)] == [CAT]
+
+
+async def test_a_stray_that_became_an_origin_elsewhere_is_only_crossed_off(tenant, staging):
+    post = await fetching(staging)
+    await staging.note(post, CAT)
+    await age_fetches(tenant, timedelta(days=2))
+    await remember(tenant)
+
+    assert await doom_strays(tenant) == []
+
+    assert await staging.puts() == []
+    assert len(await read(tenant, PNG)) == 1
+
+
+async def test_a_stray_that_is_being_brought_again_is_left_alone(database, tenant, staging):
+    """Its name is the lock: there is no row yet that both could hold."""
+    old = await fetching(staging)
+    await staging.note(old, CAT)
+    await age_fetches(tenant, timedelta(days=2))
+    await staging.stage()
+    new = await staging.leased()
+    assert await staging.take(new, "b.png") == "ours"
+    noting, dooming = await database.connect(), await database.connect()
+
+    async with noting.transaction():
+        query = "SELECT note_media_put($1, 'b.png', $2, $3)"
+        assert await noting.fetchval(query, tenant.workspace, new["lease_token"], CAT)
+        strays = running(doom_strays(tenant.on(dooming)))
+        await eventually(lambda: is_waiting(tenant.db, dooming.get_server_pid()))
+
+    assert await strays == []
+
+
+async def test_a_put_of_what_is_marked_as_a_stray_waits_until_that_is_over(tenant, staging):
+    old = await fetching(staging)
+    await staging.note(old, CAT)
+    await age_fetches(tenant, timedelta(days=2))
+    await doom_strays(tenant)
+
+    await staging.let_leases_end()
+    [new] = await staging.lease()
+    await staging.take(new)
+
+    assert await staging.note(new, CAT) is False
+
+
+async def test_ids_of_providers_go_with_what_they_were_of(tenant, staging):
+    await remember(tenant)
+    await tenant.db.execute(
+        "INSERT INTO media_blobs (workspace_id, blob_ref, provider, file_id, updated_at) "
+        "SELECT $1, b, 'telegram', 'x', now() - interval '40 days' FROM unnest($2::text[]) AS b",
+        *(tenant.workspace, [CAT, "sha256:gone", "sha256:shown"]),
+    )
+    await tenant.enqueue(payload={"type": "media", "media": [{"type": "image", "blob_ref": "sha256:shown"}]})
+
+    gone, after = 0, "{}"
+    while after is not None:
+        step = json.loads(await tenant.db.fetchval("SELECT retain_media_blobs($1, $2, 1)", KEEP, after))
+        gone, after = gone + step["gone"], step["after"] and json.dumps(step["after"])
+
+    left = {row["blob_ref"] for row in await tenant.db.fetch("SELECT blob_ref FROM media_blobs")}
+    assert (gone, left) == (1, {CAT, "sha256:shown"})
+
+
+async def test_a_look_costs_no_more_than_its_page_however_many_messages_there_are(database, tenant, staging):
+    await tenant.db.execute(
+        "INSERT INTO messages (workspace_id, content_hash, payload) SELECT $1, n::text, "
+        "jsonb_build_object('type', 'media', 'media', jsonb_build_array(jsonb_build_object('blob_ref', 'x' || n))) "
+        "FROM generate_series(1, 20000) AS n",
+        tenant.workspace,
+    )
+    await remember(tenant)
+    await age(tenant)
+    await tenant.db.execute("VACUUM ANALYZE messages")
+    connection = await database.connect()
+    call = f"doom_media('media', '30 days', '7 days', {LARGE_BYTES}, '1 minute', '{{}}', 100)"
+    await connection.execute(f"BEGIN; SELECT {call}; ROLLBACK")  # plans are made once
+
+    [plan] = json.loads(await connection.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT {call}"))
+
+    assert plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"] < 300, plan
+    assert await tenant.db.fetchval("SELECT doom IS NOT NULL FROM media_origin")

@@ -1,0 +1,251 @@
+"""The fold of `autopost verify`: what was doctored, deleted or cut off is found, and named for what it is."""
+
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+import pytest
+from db.builders import Tenant, permanent, sent, transient
+from db.verified import differences, kinds, tamper
+
+DELETE = "DELETE FROM events WHERE delivery_id = $1 AND action = $2"
+
+
+@pytest.fixture
+async def retried(database, tenant: Tenant) -> UUID:
+    """Enqueued, tried, tried again, sent."""
+    await tenant.channel()
+    await tenant.enqueue()
+    await tenant.commit(transient(await tenant.claim_one(), retry_after_ms=0))
+    await tenant.commit(sent(await tenant.claim_one()))
+    delivery: UUID = (await tenant.only_delivery())["delivery_id"]
+    assert await kinds(database.pool, tenant.workspace) == set()
+    return delivery
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("status = 'dead'", {"status", "given_up"}),
+        ("status = 'queued'", {"status", "queue"}),
+        ("attempt = 5", {"attempt"}),
+        ("provider_message_id = '18'", {"provider_message_id"}),
+        ("provider_message_id = NULL", {"provider_message_id"}),
+        ("sent_at = sent_at - interval '2 minutes'", {"sent_at"}),
+        ("sent_at = NULL", {"sent_at"}),
+        ("slot_at = slot_at + interval '1 millisecond'", {"slot_at"}),
+        ("created_at = created_at - interval '1 day'", {"created_at"}),
+        ("event_count = event_count + 1", {"event_count"}),
+        ("message_id = gen_random_uuid()", {"message", "rendering"}),
+        ("channel_id = gen_random_uuid()", {"channel"}),
+        ("rendering_id = gen_random_uuid()", {"rendering"}),
+    ],
+)
+async def test_a_doctored_row_is_found(database, tenant, retried, assignment, expected):
+    await tamper(database.pool, f"UPDATE deliveries SET {assignment} WHERE delivery_id = $1", retried)
+
+    found = await differences(database.pool, tenant.workspace)
+
+    assert {one.kind for one in found} == expected
+    assert {one.delivery for one in found} == {str(retried)}
+    await tamper(database.pool, "DELETE FROM deliveries WHERE delivery_id = $1", retried)
+
+
+async def test_a_difference_says_what_the_events_say_and_what_the_row_says(database, tenant, retried):
+    await tamper(database.pool, "UPDATE deliveries SET attempt = 5 WHERE delivery_id = $1", retried)
+
+    [difference] = await differences(database.pool, tenant.workspace)
+
+    assert difference == ("attempt", str(retried), "2", "5")
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("enqueue", {"order", "event_count"}),
+        ("retry_scheduled", {"order", "event_count"}),
+        ("sent", {"status", "event_count", "provider_message_id", "sent_at"}),
+    ],
+    ids=["the first", "one in between", "the last"],
+)
+async def test_a_deleted_event_is_found(database, tenant, retried, action, expected):
+    await tamper(database.pool, DELETE, retried, action)
+
+    assert await kinds(database.pool, tenant.workspace) == expected
+
+
+async def test_a_deleted_last_event_that_changed_nothing_is_found_too(database, tenant, operator):
+    """Of a skip the row looks as before: only the count knows, and the mark that is left behind."""
+    await tenant.channel()
+    await tenant.enqueue(max_attempts=1)
+    await tenant.commit(transient(await tenant.claim_one()))
+    delivery = (await tenant.only_delivery())["delivery_id"]
+    await operator.skip(delivery)
+    assert await kinds(database.pool, tenant.workspace) == set()
+
+    await tamper(database.pool, DELETE, delivery, "manual_skip")
+
+    assert await kinds(database.pool, tenant.workspace) == {"event_count", "skipped"}
+
+
+async def test_a_log_that_was_emptied_is_found(database, tenant, retried):
+    await tamper(database.pool, "DELETE FROM events WHERE delivery_id = $1", retried)
+
+    assert [one.kind for one in await differences(database.pool, tenant.workspace)] == ["no_events"]
+
+
+async def test_a_gap_is_found_even_when_the_count_was_doctored_with_it(database, tenant, retried):
+    await tamper(database.pool, DELETE, retried, "retry_scheduled")
+    await tamper(database.pool, "UPDATE deliveries SET event_count = event_count - 1 WHERE delivery_id = $1", retried)
+
+    [difference] = await differences(database.pool, tenant.workspace)
+
+    assert (difference.kind, difference.told) == ("order", "send_attempt when it was sending")
+
+
+async def test_a_lost_attempt_is_found_in_what_the_later_events_say(database, tenant, retried):
+    await tamper(
+        database.pool, "DELETE FROM events WHERE delivery_id = $1 AND action = 'send_attempt' AND attempt = 1", retried
+    )
+
+    found = {one.kind: one.told for one in await differences(database.pool, tenant.workspace)}
+
+    assert found["attempt"] == "1"
+    assert "retry_scheduled when it was queued" in str(found["order"])
+
+
+async def test_an_event_of_another_message_is_found(database, tenant, retried):
+    await tamper(
+        database.pool,
+        "UPDATE events SET message_id = gen_random_uuid() WHERE delivery_id = $1 AND action = 'sent'",
+        retried,
+    )
+
+    assert await kinds(database.pool, tenant.workspace) == {"order"}
+
+
+async def test_an_event_written_past_the_row_is_found(database, tenant, retried):
+    await tenant.db.execute(
+        "INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt) "
+        "SELECT workspace_id, delivery_id, message_id, channel_id, 'dead_letter', attempt FROM deliveries"
+    )
+
+    assert {"status", "order", "event_count"} <= await kinds(database.pool, tenant.workspace)
+
+
+async def test_a_stale_commit_is_told_and_moves_nothing(database, tenant, retried):
+    [verdict] = await tenant.commit({"delivery_id": retried, "claim_token": UUID(int=1), "result": "sent"})
+
+    assert verdict["verdict"] == "stale"
+    assert await kinds(database.pool, tenant.workspace) == set()
+
+
+async def test_a_retry_at_another_time_than_was_told_is_found(database, tenant):
+    await tenant.channel()
+    await tenant.enqueue()
+    claim = await tenant.claim_one()
+    await tenant.commit(transient(claim))
+    await tenant.set_delivery(claim["delivery_id"], "next_retry_at = next_retry_at + interval '1 millisecond'")
+
+    assert await kinds(database.pool, tenant.workspace) == {"next_retry_at"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("DELETE FROM delivery_queue", {"queue"}),
+        ("UPDATE delivery_queue SET claim_token = gen_random_uuid()", {"queue"}),
+        ("DELETE FROM given_up", {"given_up"}),
+        ("UPDATE given_up SET skipped_at = now() WHERE status = 'dead'", {"skipped"}),
+        (
+            "INSERT INTO delivery_queue SELECT workspace_id, gen_random_uuid(), channel_id, false, now() FROM channels",
+            {"queue"},
+        ),
+        (
+            "INSERT INTO given_up SELECT workspace_id, gen_random_uuid(), channel_id, 'dead', now() FROM channels",
+            {"given_up"},
+        ),
+        ("UPDATE channel_counters SET total = total + 1 WHERE side = 'started'", {"in_flight"}),
+    ],
+)
+async def test_narrow_tables_that_say_something_else_are_found(database, tenant, statement, expected):
+    await tenant.channel()
+    await tenant.enqueue(max_attempts=1)
+    await tenant.commit(transient(await tenant.claim_one()))
+    await tenant.enqueue()
+    assert await kinds(database.pool, tenant.workspace) == set()
+
+    async with database.pool.acquire() as own:
+        await own.execute("BEGIN")
+        await own.execute("SET LOCAL session_replication_role = replica")
+        await own.execute(statement)
+        found = await kinds(own, tenant.workspace)
+        await own.execute("ROLLBACK")
+
+    assert found == expected
+
+
+async def test_a_checkpoint_starts_the_fold(database, tenant, retried):
+    """The events before it have left with their partition; what comes after is counted on."""
+    row = await tenant.delivery(retried)
+    await tamper(database.pool, "DELETE FROM events WHERE delivery_id = $1", retried)
+    await _checkpoint(tenant, row)
+    assert await kinds(database.pool, tenant.workspace) == set()
+
+    await tamper(database.pool, "UPDATE deliveries SET sent_at = sent_at - interval '1 hour', attempt = 3")
+
+    assert await kinds(database.pool, tenant.workspace) == {"attempt", "sent_at"}
+
+
+async def test_what_happens_after_a_checkpoint_is_folded_on(database, tenant, operator):
+    await tenant.channel()
+    await tenant.enqueue(max_attempts=1)
+    await tenant.commit(transient(await tenant.claim_one()))
+    row = await tenant.only_delivery()
+    await _checkpoint(tenant, row)
+    assert await operator.requeue_one(row["delivery_id"]) == "requeued"
+    await tenant.commit(permanent(await tenant.claim_one()))
+    assert await kinds(database.pool, tenant.workspace) == set()
+
+    await tamper(database.pool, DELETE, row["delivery_id"], "failed_permanent")
+
+    assert await kinds(database.pool, tenant.workspace) == {"status", "event_count"}
+
+
+async def test_an_orphan_is_an_event_whose_delivery_is_gone_without_being_forgotten(database, tenant, retried):
+    await tamper(database.pool, "DELETE FROM deliveries WHERE delivery_id = $1", retried)
+    query = "SELECT found FROM verify_events($1, '-infinity', $2)"
+
+    lost = await database.pool.fetchval(query, tenant.workspace, UUID(int=0))
+    await database.pool.execute("INSERT INTO forgotten VALUES ('deliveries', now() + interval '1 minute')")
+    forgotten = await database.pool.fetchval(query, tenant.workspace, UUID(int=0))
+
+    assert (lost, forgotten) == (5, 0)
+
+
+async def test_a_row_that_is_not_the_workspaces_own_is_not_looked_at(database, tenant, retried):
+    other = await Tenant.create(database.pool)
+
+    await tamper(database.pool, "UPDATE deliveries SET attempt = 7")
+
+    assert await kinds(database.pool, other.workspace) == set()
+
+
+async def _checkpoint(tenant: Tenant, row: asyncpg.Record) -> None:
+    """As retention writes it."""
+    times = {
+        name: row[name].isoformat() if isinstance(row[name], datetime) else None for name in ("sent_at", "slot_at")
+    }
+    await tenant.db.execute(
+        """
+        WITH counted AS (
+            UPDATE deliveries SET event_count = event_count + 1 WHERE delivery_id = $1 RETURNING *
+        )
+        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
+        SELECT workspace_id, delivery_id, message_id, channel_id, 'checkpoint', attempt, jsonb_strip_nulls(
+            jsonb_build_object('status', status, 'provider_message_id', provider_message_id, 'sent_at', $2::text,
+                               'slot_at', $3::text, 'next_retry_at', next_retry_at, 'event_count', event_count))
+        FROM counted
+        """,
+        *(row["delivery_id"], times["sent_at"], times["slot_at"]),
+    )

@@ -1,0 +1,72 @@
+"""A store that can be held up, or made to fail, at the moment of a delete."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from autopost_monitor.collect import Collector
+from autopost_monitor.collect_gateway import CollectGateway, Keep
+from autopost_monitor.config import MonitorConfig
+from autopost_monitor.retain import Batches
+from autopost_runtime.config import Secret
+from autopost_runtime.objects import Objects, open_objects
+from autopost_runtime.postgres import open_database
+from harness.buckets import Bucket
+
+KEEP = Keep(origin=timedelta(days=30), large_video=timedelta(days=7), large_bytes=20 * 1024 * 1024)
+QUICK = Batches(100, timedelta(0))
+
+
+class SlowStore:
+    """``reached`` says that a delete is about to be made; it is made once ``open`` is set."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.bucket = objects.bucket
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+        self.deleted: list[str] = []
+
+    async def delete(self, key: str) -> None:
+        self.reached.set()
+        await self.open.wait()
+        await self._objects.delete(key)
+        self.deleted.append(key)
+
+
+class LaggingStore:
+    """Takes its time before each delete, so that others come in between."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.bucket = objects.bucket
+        self._chance = Random(7)
+
+    async def delete(self, key: str) -> None:
+        await asyncio.sleep(self._chance.random() / 10)
+        await self._objects.delete(key)
+
+
+def configured(url: str, bucket: Bucket, **settings: Any) -> MonitorConfig:
+    given: dict[str, Any] = {
+        "database_url": url,
+        "nats_url": None,
+        "s3_endpoint": bucket.endpoint,
+        "s3_access_key": Secret(bucket.access_key),
+        "s3_secret_key": Secret(bucket.secret_key),
+        "s3_bucket": bucket.bucket,
+        "retain_pause": timedelta(0),
+    }
+    return MonitorConfig(**(given | settings))
+
+
+@asynccontextmanager
+async def storing(config: MonitorConfig) -> AsyncIterator[tuple[CollectGateway, Objects]]:
+    async with open_database(config, "monitor") as database, open_objects(config) as objects:
+        yield CollectGateway(database), objects
+
+
+def collector(gateway: CollectGateway, store: Any, lease: timedelta = timedelta(minutes=2)) -> Collector:
+    return Collector(gateway, store, KEEP, QUICK, lease)

@@ -1,0 +1,176 @@
+"""Turns: a round is done once among replicas, and work stops when its turn is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from autopost_monitor.config import MonitorConfig
+from autopost_monitor.gateway import Gateway
+from autopost_monitor.lead import Turns
+from autopost_monitor.rounds import Rounds
+from autopost_runtime.postgres import open_database
+from autopost_runtime.service import Service
+from harness.databases import Database
+from harness.eventually import eventually
+
+LEASE = timedelta(milliseconds=500)
+HOUR = timedelta(hours=1)
+
+
+class Work:
+    """Counts how often it was begun and done; ``open`` lets it end."""
+
+    def __init__(self) -> None:
+        self.begun = self.done = self.cut = 0
+        self.open = asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.begun += 1
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.cut += 1
+            raise
+        self.done += 1
+
+
+@pytest.fixture
+async def gateway(database: Database) -> AsyncIterator[Gateway]:
+    async with open_database(MonitorConfig(database_url=database.url), "monitor") as opened:
+        yield Gateway(opened)
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work()
+
+
+async def test_of_two_replicas_one_does_the_round(gateway, work):
+    replicas = [Turns(gateway, uuid4()) for _ in range(2)]
+    work.open.set()
+
+    did = await asyncio.gather(*(turns.round("sweep", HOUR, work) for turns in replicas))
+    again = await asyncio.gather(*(turns.round("sweep", HOUR, work) for turns in replicas))
+
+    assert sorted(did) == [False, True]
+    assert again == [False, False]
+    assert work.done == 1
+
+
+async def test_rounds_of_two_replicas_never_run_at_once_and_come_as_often_as_asked(gateway):
+    services = [Service("monitor") for _ in range(2)]
+    at_work = most = done = 0
+
+    async def work() -> None:
+        nonlocal at_work, most, done
+        at_work, most = at_work + 1, max(most, at_work + 1)
+        await asyncio.sleep(0)
+        at_work, done = at_work - 1, done + 1
+
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    interval = timedelta(milliseconds=50)
+    for service in services:
+        Rounds(service, Turns(gateway, uuid4())).lead("sweep", interval, work)
+    await eventually(lambda: done >= 10)
+    for service in services:
+        service.stop()
+        await service.end_tasks()
+
+    assert most == 1
+    assert done <= 1 + (loop.time() - began) / interval.total_seconds()
+
+
+async def test_long_work_keeps_its_turn_beyond_the_lease(gateway, database, work):
+    turns = Turns(gateway, uuid4(), LEASE)
+    first = await database.pool.fetchval("SELECT clock_timestamp()") + LEASE * 3
+
+    doing = asyncio.create_task(turns.round("sweep", HOUR, work))
+
+    async def renewed() -> bool:
+        lease = await database.pool.fetchval("SELECT lease_until FROM monitor_rounds")
+        assert not await gateway.take_round("sweep", uuid4(), LEASE, HOUR)
+        return bool(lease and lease > first)
+
+    await eventually(renewed)
+    work.open.set()
+    assert await doing
+    assert (work.done, work.cut) == (1, 0)
+
+
+async def test_work_whose_turn_was_taken_is_cut_short_at_the_next_renewal(gateway, database, work):
+    lease = timedelta(seconds=5)
+    doing = asyncio.create_task(Turns(gateway, uuid4(), lease).round("sweep", HOUR, work))
+    await eventually(lambda: work.begun)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    thief = uuid4()
+    await database.pool.execute("UPDATE monitor_rounds SET holder = $1, lease_until = 'infinity'", thief)
+
+    assert not await doing
+    assert loop.time() - began < lease.total_seconds() / 2
+    assert (work.done, work.cut) == (0, 1)
+    assert await database.pool.fetchval("SELECT holder FROM monitor_rounds") == thief
+
+
+async def test_work_stops_before_another_may_begin_when_the_database_does_not_answer(gateway, work):
+    class Deaf:
+        """Answers once, then never again."""
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        async def take_round(self, *_: object) -> bool:
+            self.asked += 1
+            if self.asked > 1:
+                await asyncio.Event().wait()
+            return True
+
+        async def end_round(self, *_: object) -> None:
+            raise AssertionError("not its own any more")
+
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    assert not await Turns(Deaf(), uuid4(), LEASE).round("sweep", HOUR, work)
+
+    assert work.cut == 1
+    assert loop.time() - began < LEASE.total_seconds()
+
+
+async def test_a_renewal_that_failed_is_tried_again(work):
+    class Shaky:
+        def __init__(self) -> None:
+            self.asked = 0
+
+        async def take_round(self, *_: object) -> bool:
+            self.asked += 1
+            if self.asked == 2:
+                raise asyncpg.ConnectionDoesNotExistError
+            return True
+
+        async def end_round(self, *_: object) -> None: ...
+
+    gateway = Shaky()
+    doing = asyncio.create_task(Turns(gateway, uuid4(), LEASE).round("sweep", HOUR, work))
+    await eventually(lambda: gateway.asked >= 4)
+    work.open.set()
+
+    assert await doing
+
+
+async def test_a_round_that_failed_is_done_again_by_its_holder(gateway, work):
+    turns = Turns(gateway, uuid4())
+
+    async def fail() -> None:
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        await turns.round("sweep", HOUR, fail)
+    work.open.set()
+
+    assert await turns.round("sweep", HOUR, work)
