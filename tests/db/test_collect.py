@@ -2,60 +2,21 @@
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import asyncpg
 import pytest
 from db.builders import Tenant, is_waiting, running
+from db.collecting import CAT, KEEP, LARGE_BYTES, age, bury, doom, end_leases, fetching
 from db.test_admit_posts import open_door
-from db.test_media_origin import PNG, read, ref, remember
+from db.test_media_origin import PNG, read, remember
 from db.test_staged_posts import REQUEST, Staging
 from harness.eventually import eventually
-
-KEEP, LARGE, LARGE_BYTES = timedelta(days=30), timedelta(days=7), 20 * 1024 * 1024
-LEASE = timedelta(seconds=60)
-CAT = ref(PNG)
-OLD = timedelta(days=31)
 
 
 @pytest.fixture
 async def staging(tenant: Tenant) -> Staging:
     await tenant.channel()
     return Staging(tenant, await open_door(tenant))
-
-
-async def doom(tenant: Tenant, lease: timedelta = LEASE, limit: int = 100) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    after: Any = {}
-    while after is not None:
-        query = "SELECT doom_media('media', $1, $2, $3, $4, $5, $6)"
-        answer = await tenant.db.fetchval(query, KEEP, LARGE, LARGE_BYTES, lease, json.dumps(after), limit)
-        step = json.loads(answer)
-        found, after = found + step["doomed"], step["after"]
-    return found
-
-
-async def doom_strays(tenant: Tenant, lease: timedelta = LEASE) -> list[dict[str, Any]]:
-    answer = await tenant.db.fetchval("SELECT doom_strays('media', $1, 100)", lease)
-    return list(json.loads(answer)["doomed"])
-
-
-async def bury(tenant: Tenant, doomed: dict[str, Any]) -> bool:
-    query = "SELECT bury_media($1::text::uuid, $2, $3::text::uuid)"
-    done: bool = await tenant.db.fetchval(query, doomed["workspace_id"], doomed["blob_ref"], doomed["doom"])
-    return done
-
-
-async def age(tenant: Tenant, by: timedelta = OLD) -> None:
-    await tenant.db.execute("UPDATE media_origin SET last_seen_at = last_seen_at - $1::interval", by)
-
-
-async def age_fetches(tenant: Tenant, by: timedelta) -> None:
-    await tenant.db.execute("UPDATE media_fetches SET started_at = started_at - $1::interval", by)
-
-
-async def end_leases(tenant: Tenant) -> None:
-    await tenant.db.execute("UPDATE media_origin SET doomed_until = now() - interval '1 s' WHERE doom IS NOT NULL")
 
 
 @pytest.mark.parametrize(
@@ -203,13 +164,6 @@ async def test_a_reader_that_was_first_keeps_the_object(database, tenant):
     assert await doom(tenant) == []
 
 
-async def fetching(staging: Staging) -> asyncpg.Record:
-    await staging.stage()
-    post = await staging.leased()
-    assert await staging.take(post) == "ours"
-    return post
-
-
 async def test_the_same_bytes_are_not_written_while_they_are_collected_and_the_post_is_given_back(tenant, staging):
     await remember(tenant)
     await age(tenant)
@@ -331,76 +285,6 @@ async def test_a_picture_that_a_post_was_told_of_is_young_again(tenant, staging)
     assert await staging.take(two) == "held"
 
     assert await doom(tenant) == []
-
-
-async def test_an_object_that_a_killed_fetch_may_have_left_is_collected_after_a_day(tenant, staging):
-    post = await fetching(staging)
-    await staging.note(post, CAT)
-    assert await doom_strays(tenant) == []
-
-    await age_fetches(tenant, timedelta(days=2))
-    [stray] = await doom_strays(tenant)
-
-    assert stray["origin_url"] == f"s3://media/{tenant.workspace}/media/{PNG}"
-    assert await read(tenant, PNG) == []
-    assert await staging.puts() == []
-    assert await bury(tenant, stray)
-    assert await tenant.count("media_origin") == 0
-
-
-async def test_a_stray_that_nobody_buried_is_taken_over(tenant, staging):
-    post = await fetching(staging)
-    await staging.note(post, CAT)
-    await age_fetches(tenant, timedelta(days=2))
-    await doom_strays(tenant)
-
-    await end_leases(tenant)
-
-    assert [one["blob_ref"] for one in await doom(tenant)] == [CAT]
-
-
-async def test_a_stray_that_became_an_origin_elsewhere_is_only_crossed_off(tenant, staging):
-    post = await fetching(staging)
-    await staging.note(post, CAT)
-    await age_fetches(tenant, timedelta(days=2))
-    await remember(tenant)
-
-    assert await doom_strays(tenant) == []
-
-    assert await staging.puts() == []
-    assert len(await read(tenant, PNG)) == 1
-
-
-async def test_a_stray_that_is_being_brought_again_is_left_alone(database, tenant, staging):
-    """Its name is the lock: there is no row yet that both could hold."""
-    old = await fetching(staging)
-    await staging.note(old, CAT)
-    await age_fetches(tenant, timedelta(days=2))
-    await staging.stage()
-    new = await staging.leased()
-    assert await staging.take(new, "b.png") == "ours"
-    noting, dooming = await database.connect(), await database.connect()
-
-    async with noting.transaction():
-        query = "SELECT note_media_put($1, 'b.png', $2, $3)"
-        assert await noting.fetchval(query, tenant.workspace, new["lease_token"], CAT)
-        strays = running(doom_strays(tenant.on(dooming)))
-        await eventually(lambda: is_waiting(tenant.db, dooming.get_server_pid()))
-
-    assert await strays == []
-
-
-async def test_a_put_of_what_is_marked_as_a_stray_waits_until_that_is_over(tenant, staging):
-    old = await fetching(staging)
-    await staging.note(old, CAT)
-    await age_fetches(tenant, timedelta(days=2))
-    await doom_strays(tenant)
-
-    await staging.let_leases_end()
-    [new] = await staging.lease()
-    await staging.take(new)
-
-    assert await staging.note(new, CAT) is False
 
 
 async def test_ids_of_providers_go_with_what_they_were_of(tenant, staging):

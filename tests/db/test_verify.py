@@ -114,6 +114,29 @@ async def test_a_lost_attempt_is_found_in_what_the_later_events_say(database, te
     assert "retry_scheduled when it was queued" in str(found["order"])
 
 
+async def test_an_event_of_another_attempt_is_found(database, tenant, retried):
+    await tamper(database.pool, "UPDATE events SET attempt = 7 WHERE delivery_id = $1 AND action = 'sent'", retried)
+
+    [difference] = await differences(database.pool, tenant.workspace)
+
+    assert (difference.kind, difference.told) == ("order", "sent of attempt 7, not 2")
+
+
+async def test_two_events_with_one_seq_are_found(database, tenant, retried):
+    await tamper(database.pool, "UPDATE events SET seq = (SELECT min(seq) FROM events) WHERE delivery_id = $1", retried)
+
+    assert "order" in await kinds(database.pool, tenant.workspace)
+
+
+async def test_that_somebody_looked_at_a_payload_moves_nothing(database, tenant, retried):
+    await tenant.db.execute(
+        "INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt) "
+        "SELECT workspace_id, delivery_id, message_id, channel_id, 'payload_accessed', attempt FROM deliveries"
+    )
+
+    assert await kinds(database.pool, tenant.workspace) == set()
+
+
 async def test_an_event_of_another_message_is_found(database, tenant, retried):
     await tamper(
         database.pool,

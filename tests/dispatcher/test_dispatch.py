@@ -74,7 +74,7 @@ async def test_a_full_house_empties_and_has_room_again(concurrency: int) -> None
         disable_streak=3,
         committed=lambda _: dispatch.make_room(),
     )
-    dispatch = Dispatch(Sends(), Answers(None), committer, concurrency=concurrency)  # type: ignore[arg-type]
+    dispatch = Dispatch(Sends(), Answers(Payloads(None, "dispatcher")), committer, concurrency=concurrency)  # type: ignore[arg-type]
     running = asyncio.create_task(committer.run())
 
     dispatch.take([job() for _ in range(concurrency)])

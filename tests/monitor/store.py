@@ -1,4 +1,4 @@
-"""A store that can be held up, or made to fail, at the moment of a delete."""
+"""A store that can be held up at the moment of a delete, and what a test does to the pictures in it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,9 +15,13 @@ from autopost_runtime.config import Secret
 from autopost_runtime.objects import Objects, open_objects
 from autopost_runtime.postgres import open_database
 from harness.buckets import Bucket
+from harness.databases import Database
+from ingest.workshop import Workshop, keys
 
 KEEP = Keep(origin=timedelta(days=30), large_video=timedelta(days=7), large_bytes=20 * 1024 * 1024)
 QUICK = Batches(100, timedelta(0))
+LONG_AGO = "UPDATE media_origin SET last_seen_at = now() - interval '100 days'"
+FORGET = "DELETE FROM delivery_queue; DELETE FROM deliveries; DELETE FROM messages"
 
 
 class SlowStore:
@@ -70,3 +74,32 @@ async def storing(config: MonitorConfig) -> AsyncIterator[tuple[CollectGateway, 
 
 def collector(gateway: CollectGateway, store: Any, lease: timedelta = timedelta(minutes=2)) -> Collector:
     return Collector(gateway, store, KEEP, QUICK, lease)
+
+
+async def nobody_shows_it(database: Database) -> None:
+    """The picture was posted long ago, and its post is forgotten."""
+    async with database.pool.acquire() as connection, connection.transaction():
+        await connection.execute("SET LOCAL session_replication_role = replica")
+        await connection.execute(FORGET)
+        await connection.execute(LONG_AGO)
+
+
+async def lost(shop: Workshop, s3: Bucket) -> set[str]:
+    """What messages or origins name and is not there; what is marked is not there."""
+    named = await shop.sql(
+        "SELECT array_agg(workspace_id || '/media/' || replace(blob_ref, 'sha256:', '')) FROM ("
+        "SELECT workspace_id, m ->> 'blob_ref' AS blob_ref "
+        "FROM messages, jsonb_array_elements(payload -> 'media') AS m "
+        "UNION SELECT workspace_id, blob_ref FROM media_origin WHERE doom IS NULL) AS n"
+    )
+    unknown = await shop.sql(
+        "SELECT array_agg(m ->> 'blob_ref') FROM messages g, jsonb_array_elements(payload -> 'media') AS m "
+        "WHERE NOT EXISTS (SELECT 1 FROM media_origin o WHERE o.workspace_id = g.workspace_id "
+        "AND o.blob_ref = m ->> 'blob_ref' AND o.doom IS NULL)"
+    )
+    return set(named or ()) - await keys(s3) | set(unknown or ())
+
+
+async def enqueued_in_a_hurry(shop: Workshop, post: dict[str, str]) -> bool:
+    await shop.hurry()
+    return await shop.status(post) == "enqueued"

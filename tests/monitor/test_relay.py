@@ -12,6 +12,7 @@ import nats
 import pytest
 from autopost_cli.embedded.nats import NatsServer
 from autopost_contracts.events import AUDIT_SCHEMA, SCHEMA_HEADER, VERSION_HEADER, AuditEvent
+from autopost_contracts.subjects import Topology
 from autopost_runtime.streams import ensure_streams
 from db.builders import Tenant, sent
 from harness.databases import Database
@@ -166,20 +167,40 @@ async def holds(audit: Audit, tenant: Tenant, part: float) -> bool:
     return await audit.count() >= part * await tenant.count("events")
 
 
-@pytest.mark.parametrize("fate", ["deleted", "made anew"])
-async def test_a_stream_that_was_deleted_gets_everything_again(quiet_database, shop, nats_url, nats_namespace, fate):
+@pytest.mark.parametrize("fate", ["deleted", "made anew", "emptied"])
+async def test_a_stream_that_lost_everything_gets_everything_again(
+    quiet_database, shop, nats_url, nats_namespace, fate
+):
     audit = Audit(nats_url, nats_namespace)
     await shop.enqueue()
 
     async with relaying(quiet_database.url, nats_url, nats_namespace):
         await audit.has_all_of(shop.db)
-        async with jetstream(nats_url) as js:
-            await js.delete_stream(audit.topology.audit_stream.name)
-        if fate == "made anew":
-            await ensure_streams(nats_url, audit.topology)
+        await FATES[fate](nats_url, audit.topology)
         told = await audit.has_all_of(shop.db)
 
     assert out_of_order(told) == []
+
+
+async def delete(nats_url: str, topology: Topology) -> None:
+    async with jetstream(nats_url) as js:
+        await js.delete_stream(topology.audit_stream.name)
+
+
+async def make_anew(nats_url: str, topology: Topology) -> None:
+    await delete(nats_url, topology)
+    await ensure_streams(nats_url, topology)
+
+
+async def empty(nats_url: str, topology: Topology) -> None:
+    """It goes on refusing the ids it has seen, here for a second only."""
+    async with jetstream(nats_url) as js:
+        config = (await js.stream_info(topology.audit_stream.name)).config
+        await js.update_stream(config.evolve(duplicate_window=1))
+        await js.purge_stream(topology.audit_stream.name)
+
+
+FATES = {"deleted": delete, "made anew": make_anew, "emptied": empty}
 
 
 async def test_a_relay_that_starts_without_nats_catches_up(quiet_database, shop, own_nats, nats_namespace):

@@ -12,7 +12,6 @@ from autopost_cli.embedded.cluster import account_for
 from autopost_cli.embedded.places import postgres_programs
 from autopost_cli.embedded.postgres import PostgresServer
 from db.builders import Tenant
-from harness.databases import Database
 
 from monitor.relaying import Audit, out_of_order, relaying
 
@@ -32,10 +31,8 @@ class Tools:
 
 
 @pytest.fixture
-async def restored(
-    quiet_database: Database, own_cluster: PostgresServer, tmp_path: Path
-) -> AsyncIterator["asyncpg.Pool[asyncpg.Record]"]:
-    """Called once the test has written what is to be moved: see ``move``."""
+async def restored(own_cluster: PostgresServer) -> AsyncIterator["asyncpg.Pool[asyncpg.Record]"]:
+    """The cluster to move to, empty until then."""
     async with asyncpg.create_pool(own_cluster.url(), min_size=0, max_size=5) as pool:
         yield pool
 

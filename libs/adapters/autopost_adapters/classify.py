@@ -6,11 +6,14 @@ platform's 400 may be about the post, the channel or the whole bot.
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 import msgspec
 from autopost_contracts.outcomes import Category, Failed, Scope
 from autopost_runtime.config import Secret
 from autopost_runtime.http import HttpAnswer, HttpError, NotSent
+from autopost_runtime.payloads import harmless, readable
+from autopost_runtime.redaction import redact
 from msgspec import Struct
 
 from autopost_adapters.base import MediaMissing, MediaUnreadable
@@ -48,7 +51,7 @@ def classify(
 
     A redirect is not followed, for it would take the token and the post to somebody else. It may be gone soon.
     """
-    raw = {"status": status, "snippet": snippet[:SNIPPET]}
+    raw = {"status": status, "snippet": redact(snippet[: 8 * SNIPPET])[:SNIPPET]}
     if 300 <= status < 400:
         return Failed.transient(Scope.PLATFORM, "redirected", text, raw=raw)
     if status >= 500:
@@ -97,13 +100,19 @@ def certain(failed: Failed) -> Failed:
     return msgspec.structs.replace(failed, ambiguous=False)
 
 
+def with_answer(failed: Failed, answer: HttpAnswer) -> Failed:
+    """Together with what was answered, for whoever keeps it."""
+    told = {"headers": harmless(answer.headers), "body": readable(answer.body), "size": len(answer.body)}
+    return msgspec.structs.replace(failed, raw=failed.raw | told)
+
+
 def without_token(answer: HttpAnswer, token: Secret) -> HttpAnswer:
     """Some servers repeat what they were asked, and what they say is kept with a failure."""
-    secret = token.reveal().encode()
-    if secret not in answer.body:
-        return answer
-    return HttpAnswer(answer.status, answer.headers, answer.body.replace(secret, b"***"))
+    body = answer.body
+    for shown in {token.reveal(), quote(token.reveal(), safe=""), quote(token.reveal())}:
+        body = body.replace(shown.encode(), b"***")
+    return answer if body == answer.body else HttpAnswer(answer.status, answer.headers, body)
 
 
 def snippet_of(answer: HttpAnswer) -> str:
-    return answer.body[: 4 * SNIPPET].decode("utf-8", "replace")[:SNIPPET]
+    return redact(answer.body[: 8 * SNIPPET].decode("utf-8", "replace"))[:SNIPPET]

@@ -23,6 +23,8 @@ from autopost_runtime.redaction import MASK, redact_secrets
 
 LARGEST = 256 * 1024
 """Bytes of a body that are kept."""
+MARGIN = 1024
+"""What is given on top of them is only looked at, so that a secret at the cut is seen whole."""
 PATIENCE = timedelta(seconds=2)
 HURRIED = timedelta(milliseconds=500)
 """For what somebody waits for."""
@@ -49,16 +51,16 @@ class Store(Protocol):
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """``body`` is ``None`` when there was none: no answer came, or nothing was read. Its bytes may be cut already."""
+    """``body`` is ``None`` when there was none: no answer came, or nothing was read."""
 
     kind: Kind
     about: Mapping[str, Any]
     """What it belongs to: ids, codes; no secret, no text of others."""
     status: int | None = None
     headers: Mapping[str, str] = {}
-    body: bytes | None = None
-    size: int | None = None
-    """Of the whole body, where ``body`` is less."""
+    body: str | None = None
+    size: int = 0
+    """Of the whole body, in bytes, as far as it was read."""
 
 
 class Payloads:
@@ -117,12 +119,13 @@ def harmless(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items() if name.lower() in HARMLESS}
 
 
+def readable(body: bytes) -> str:
+    """As much of a body as a payload takes; bytes that are no text stay recognisable."""
+    return body[: LARGEST + MARGIN].decode("utf-8", "backslashreplace")
+
+
 def _document(payload: Payload, service: str, at: datetime, secrets: Collection[str]) -> bytes:
-    """Secrets go before the body is cut, so that no half of one stays."""
-    whole = None if payload.body is None else _clean(payload.body.decode("utf-8", "backslashreplace"), secrets)
-    body = None if whole is None else whole.encode()[:LARGEST].decode("utf-8", "ignore")
-    size = payload.size if payload.size is not None else len(payload.body or b"")
-    is_cut = body != whole or size > len(payload.body or b"")
+    body, is_cut = (None, False) if payload.body is None else _cut(_clean(payload.body, secrets), payload.size)
     return msgspec.json.encode(
         {
             "at": at,
@@ -132,9 +135,16 @@ def _document(payload: Payload, service: str, at: datetime, secrets: Collection[
             "status": payload.status,
             "headers": {name: _clean(value, secrets) for name, value in harmless(payload.headers).items()},
             "body": body,
-            "cut": f"only the beginning of {size} bytes" if is_cut else None,
+            "cut": f"this is the beginning of {payload.size} bytes" if is_cut else None,
         }
     )
+
+
+def _cut(body: str, size: int) -> tuple[str, bool]:
+    """Only after the secrets were taken out: no half of one stays where the body was cut."""
+    encoded = body.encode()
+    kept = encoded[:-MARGIN] if size > LARGEST + MARGIN else encoded
+    return kept[:LARGEST].decode("utf-8", "ignore"), len(kept[:LARGEST]) < len(encoded)
 
 
 def _clean(text: str, secrets: Collection[str]) -> str:

@@ -1,54 +1,49 @@
-"""Keep what a provider really answered when a send did not end well; events hold only a snippet.
+"""Keep what a platform really answered when a send did not end well; events hold only a snippet."""
 
-Best effort: an object store that is away costs the copy, never the delivery.
-"""
-
-import asyncio
-from datetime import timedelta
-from typing import Protocol
-
-import msgspec
 from autopost_contracts.outcomes import Failed
-from autopost_runtime.logs import get_logger
+from autopost_runtime.payloads import HURRIED, PATIENCE, Payload, Payloads
+from msgspec.structs import replace
 
 from autopost_dispatcher.gateway import Claim
 
-PATIENCE = timedelta(seconds=2)
-
-
-class Store(Protocol):
-    async def put(self, key: str, body: bytes, content_type: str) -> None: ...
+BULKY = frozenset({"headers", "body", "size"})
 
 
 class Answers:
-    def __init__(self, store: Store | None) -> None:
-        self._store = store
-        self._storing: set[asyncio.Task[bool]] = set()
+    def __init__(self, payloads: Payloads) -> None:
+        self._payloads = payloads
 
     async def keep(self, claim: Claim, failure: Failed) -> str | None:
-        """The reference to put into the event; ``None`` when nothing was kept.
+        """The reference for the event; ``None`` when nothing was kept, or the platform had no part in the failure.
 
-        A platform that asks for silence is obeyed first: its answer is stored while the wait is committed.
+        Where no answer came and the platform may have accepted, that is kept. A platform that asks for silence is
+        obeyed soon: other replicas learn of it from the commit, which waits for this.
         """
-        if self._store is None or not failure.raw:
+        if not failure.raw and not failure.ambiguous:
             return None
-        key = f"{claim.workspace_id}/answers/{claim.delivery_id}/{claim.attempt}.json"
-        storing = asyncio.create_task(self._put(self._store, key, msgspec.json.encode(failure.raw)))
-        if failure.retry_after_ms is None:
-            return key if await storing else None
-        self._storing.add(storing)
-        storing.add_done_callback(self._storing.discard)
-        return key
+        within = PATIENCE if failure.retry_after_ms is None else HURRIED
+        return await self._payloads.keep(claim.workspace_id, _payload(claim, failure), within=within)
 
-    async def flush(self) -> None:
-        """Returns when nothing is being stored; nothing is for long."""
-        await asyncio.gather(*self._storing)
 
-    async def _put(self, store: Store, key: str, body: bytes) -> bool:
-        try:
-            async with asyncio.timeout(PATIENCE.total_seconds()):
-                await store.put(key, body, "application/json")
-        except Exception as exc:
-            get_logger().warning("answer.not_kept", error=type(exc).__name__, key=key)
-            return False
-        return True
+def lean(failure: Failed) -> Failed:
+    """Without what was kept: thousands may wait for a database that is away."""
+    return replace(failure, raw={name: value for name, value in failure.raw.items() if name not in BULKY})
+
+
+def _payload(claim: Claim, failure: Failed) -> Payload:
+    return Payload(
+        kind="provider_answer",
+        about={
+            "delivery_id": claim.delivery_id,
+            "channel_id": claim.channel_id,
+            "platform": claim.platform,
+            "attempt": claim.attempt,
+            "code": failure.code,
+            "ambiguous": failure.ambiguous,
+            "trace_id": claim.trace_id,
+        },
+        status=failure.raw.get("status"),
+        headers=failure.raw.get("headers", {}),
+        body=failure.raw.get("body"),
+        size=failure.raw.get("size", 0),
+    )

@@ -18,6 +18,7 @@ from autopost_runtime import metrics
 from autopost_runtime.backoff import Backoff
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
+from autopost_runtime.redaction import redact
 
 from autopost_dispatcher.ended import Ended
 from autopost_dispatcher.gateway import Gateway
@@ -134,5 +135,8 @@ def _outcome(ended: Ended) -> dict[str, Any]:
 
 
 def _storable(text: str) -> str:
-    """Postgres stores no text with a NUL in it; one answer of garbage would take its whole batch down."""
-    return text.replace("\x00", "\ufffd")[:SNIPPET]
+    """Postgres stores no text with a NUL in it; one answer of garbage would take its whole batch down.
+
+    It is the platform's text, and events are read by many: nobody's number or address is in it.
+    """
+    return redact(text[: 8 * SNIPPET].replace("\x00", "\ufffd"))[:SNIPPET]

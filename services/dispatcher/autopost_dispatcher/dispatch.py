@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
-from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.ids import DeliveryId, WorkspaceId
 from autopost_contracts.outcomes import Failed, Scope
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
 
-from autopost_dispatcher.answers import Answers
+from autopost_dispatcher.answers import Answers, lean
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.ended import Ended
@@ -33,6 +33,8 @@ class Dispatch:
         self._concurrency = concurrency
         self._enough = max(1, concurrency // 10)
         self._flights: dict[asyncio.Task[None], Job] = {}
+        self._failures: dict[DeliveryId, Failed] = {}
+        """Of flights that have ended and only keep their answer."""
         self.has_room = asyncio.Event()
         self.has_room.set()
 
@@ -62,9 +64,8 @@ class Dispatch:
         for task, job in list(self._flights.items()):
             task.cancel()
             unknown = Failed.transient(Scope.DELIVERY, "stopped", "no answer before the stop", ambiguous=True)
-            self._committer.put(Ended(job.claim, unknown))
+            self._committer.put(Ended(job.claim, self._failures.get(job.claim.delivery_id, unknown)))
         await self._committer.flush()
-        await self._answers.flush()
 
     async def _fly(self, job: Job) -> None:
         started = time.monotonic()
@@ -77,9 +78,18 @@ class Dispatch:
             get_logger().warning("delivery.lost", delivery_id=str(job.claim.delivery_id), trace_id=job.claim.trace_id)
             return
         seconds = time.monotonic() - started
-        kept = await self._answers.keep(job.claim, outcome) if isinstance(outcome, Failed) else None
+        kept = None
+        if isinstance(outcome, Failed):
+            kept, outcome = await self._keep(job, outcome), lean(outcome)
         self._flights.pop(asyncio.current_task(), None)  # type: ignore[arg-type]  # one of them: never counted twice
         self._committer.put(Ended(job.claim, outcome, kept, seconds))
+
+    async def _keep(self, job: Job, failure: Failed) -> str | None:
+        self._failures[job.claim.delivery_id] = failure
+        try:
+            return await self._answers.keep(job.claim, failure)
+        finally:
+            del self._failures[job.claim.delivery_id]
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._flights.pop(task, None)

@@ -10,6 +10,7 @@ from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
 from autopost_runtime.jetstream import Bus
 from autopost_runtime.objects import Objects
+from autopost_runtime.payloads import Payloads
 from autopost_runtime.service import Service
 
 from autopost_dispatcher.answers import Answers
@@ -63,7 +64,8 @@ async def pipeline(
         disable_streak=config.disable_after_permanent_streak,
         committed=committed,
     )
-    dispatch = Dispatch(sender, Answers(store), committer, concurrency=config.concurrency)
+    payloads = Payloads(store, "dispatcher", encryption=config.payload_encryption)
+    dispatch = Dispatch(sender, Answers(payloads), committer, concurrency=config.concurrency)
     claimer = Claimer(
         gateway,
         schedule,

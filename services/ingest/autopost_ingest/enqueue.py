@@ -50,14 +50,20 @@ class Enqueuer:
         self._profiles = Profiles()
 
     async def enqueue(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
-        with telemetry.tracer().start_as_current_span("enqueue_messages_and_deliveries") as span:
-            span.set_attribute("autopost.workspace_id", str(endpoint.workspace_id))
-            fetched = all(medium.url is None for medium in normalized.content.media)
-            verdict = await (self._admit if fetched else self._stage)(endpoint, request, normalized)
-            span.set_attribute("autopost.verdict", verdict.verdict)
+        if telemetry.exporting():
+            with telemetry.tracer().start_as_current_span("enqueue_messages_and_deliveries") as span:
+                span.set_attribute("autopost.workspace_id", str(endpoint.workspace_id))
+                verdict = await self._take(endpoint, request, normalized)
+                span.set_attribute("autopost.verdict", verdict.verdict)
+        else:
+            verdict = await self._take(endpoint, request, normalized)
         if verdict.enqueued:
             self._bus.wake(self._topology.wakeup_dispatch(endpoint.workspace_id))
         return verdict
+
+    async def _take(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
+        fetched = all(medium.url is None for medium in normalized.content.media)
+        return await (self._admit if fetched else self._stage)(endpoint, request, normalized)
 
     async def _admit(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
         payload_hash = payload_hash_of(request)

@@ -8,7 +8,7 @@ from autopost_contracts.outcomes import Failed
 from autopost_runtime.http import HttpAnswer
 from msgspec import Struct
 
-from autopost_adapters.classify import Rule, classify, snippet_of, unreadable, wait_asked
+from autopost_adapters.classify import Rule, classify, snippet_of, unreadable, wait_asked, with_answer
 from autopost_adapters.max.classify import RULES, UPLOAD_RULES
 
 T = TypeVar("T")
@@ -46,11 +46,11 @@ def read(answer: HttpAnswer) -> str | Failed:
 
 def parse(answer: HttpAnswer, decode: Callable[[bytes], T], rules: Sequence[Rule] = RULES) -> T | Failed:
     if answer.status != 200:
-        return _refused(answer, rules)
+        return with_answer(_refused(answer, rules), answer)
     try:
         return decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return unreadable(answer)
+        return with_answer(unreadable(answer), answer)
 
 
 def parse_upload(answer: HttpAnswer, decode: Callable[[bytes], T]) -> T | Failed:

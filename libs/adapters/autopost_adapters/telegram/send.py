@@ -12,7 +12,7 @@ from autopost_runtime.config import Secret
 from autopost_runtime.http import HttpError
 
 from autopost_adapters.base import Accepted, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
-from autopost_adapters.classify import unreachable, without_bytes, without_token
+from autopost_adapters.classify import unreachable, with_answer, without_bytes, without_token
 from autopost_adapters.multipart import multipart
 from autopost_adapters.telegram.answers import Message, held, read
 from autopost_adapters.telegram.calls import Call, call_for
@@ -69,7 +69,9 @@ class TelegramAdapter:
             template=f"/bot***/{call.method}",
             **payload,
         )
-        return read(without_token(answer, target.token))
+        answer = without_token(answer, target.token)
+        told = read(answer)
+        return with_answer(told, answer) if isinstance(told, Failed) else told
 
 
 def _address(target: Target) -> dict[str, Any]:
