@@ -74,6 +74,10 @@ MIDDLEWARES = (observe, problems)
 """In this order: the span is open while a problem is written."""
 
 
+READ = web.RequestKey("read", bytes)
+"""What has been read of a body, also of one that is refused."""
+
+
 async def read_limited(request: web.Request, limit: int, within: timedelta, idle: timedelta | None = None) -> bytes:
     """The body, whatever Content-Length claims, all of it ``within`` and no pause longer than ``idle``.
 

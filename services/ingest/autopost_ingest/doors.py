@@ -4,6 +4,7 @@ So a new secret works at once, a disabled one no longer than a second more, and 
 database once a second.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -27,11 +28,21 @@ class Memory(Generic[K, V]):
         self._read = read
         self._remembered = remembered.total_seconds()
         self._known: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._asking: dict[K, asyncio.Task[V]] = {}
 
     async def get(self, key: K) -> V:
         known = self._known.get(key)
-        if known is not None and time.monotonic() < known[0]:
+        if known is None:  # what was never found is asked for anew by each: it may just have been made
+            return await self._ask(key)
+        if time.monotonic() < known[0]:
             return known[1]
+        asking = self._asking.get(key)
+        if asking is None:
+            asking = self._asking[key] = asyncio.create_task(self._ask(key))
+            asking.add_done_callback(lambda _: self._asking.pop(key, None))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, key: K) -> V:
         asked = time.monotonic()
         found = await self._read(key)
         self._known.pop(key, None)
