@@ -985,6 +985,7 @@ SET check_function_bodies = off;
 \ir functions/next_due_at.sql
 \ir functions/next_notice.sql
 \ir functions/note_media_put.sql
+\ir functions/note_payload_access.sql
 \ir functions/open_channels.sql
 \ir functions/open_relay.sql
 \ir functions/open_sweep.sql

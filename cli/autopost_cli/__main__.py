@@ -18,6 +18,7 @@ class Commands(click.Group):
         "channel": ("autopost_cli.channel:channel", "Look at channels, pause them, switch them off and on."),
         "verify": ("autopost_cli.verify:verify", "Prove that every delivery is what its events say."),
         "why": ("autopost_cli.why:why", "Say what holds a post, a delivery or a channel, and what would release it."),
+        "payload": ("autopost_cli.payload:payload", "Read what a platform really answered, or a sender really sent."),
         "events": ("autopost_cli.events:events", "Watch what happens, as it happens."),
         "auth": ("autopost_cli.auth:auth", "Say where the tokens of the bots lie; never shows one."),
         "bench": ("autopost_cli.bench:bench", "Measure it against other queues and against the machine."),

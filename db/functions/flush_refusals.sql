@@ -36,8 +36,8 @@ AS $$
         FROM refusals r
         GROUP BY r.workspace_id, r.run_id, r.endpoint_id
     ), told AS (
-        INSERT INTO events (workspace_id, action, result, error, meta)
-        SELECT r.workspace_id, r.action::event_action, 'error', r.told -> 'detail',
+        INSERT INTO events (workspace_id, action, result, error, payload_ref, meta)
+        SELECT r.workspace_id, r.action::event_action, 'error', r.told -> 'detail', r.told ->> 'payload_ref',
                jsonb_build_object('endpoint_id', r.endpoint_id, 'run_id', r.run_id, 'trace_id', r.told -> 'trace_id',
                                   'count', r.told -> 'count')
         FROM refusals r

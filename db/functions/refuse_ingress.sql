@@ -4,6 +4,8 @@
 -- refusals of one endpoint within a second are told as one per action, with meta.count, by the first refusal or the
 -- first flush_refusals after that second.
 --
+-- detail    {"code", "payload_ref"}: the event's error, but for payload_ref, which is the event's own; of several that are
+--           told as one the first that came with a payload counts
 -- Locks     ingress_gates
 CREATE OR REPLACE FUNCTION refuse_ingress(
     p_workspace_id uuid,
@@ -22,10 +24,12 @@ AS $$
 BEGIN
     INSERT INTO ingress_gates AS g (workspace_id, endpoint_id, refused)
     VALUES (p_workspace_id, p_endpoint_id, jsonb_build_object(p_action, jsonb_build_object(
-                'kind', p_kind, 'count', p_count, 'counter', p_counter, 'detail', p_detail, 'trace_id', p_trace_id)))
+                'kind', p_kind, 'count', p_count, 'counter', p_counter, 'detail', p_detail - 'payload_ref',
+                'payload_ref', p_detail -> 'payload_ref', 'trace_id', p_trace_id)))
     ON CONFLICT (workspace_id, endpoint_id) DO UPDATE
     SET refused = g.refused || jsonb_build_object(p_action, (excluded.refused -> p_action::text) || jsonb_build_object(
-                'count', coalesce((g.refused #>> ARRAY[p_action::text, 'count'])::bigint, 0) + p_count));
+                'count', coalesce((g.refused #>> ARRAY[p_action::text, 'count'])::bigint, 0) + p_count,
+                'payload_ref', coalesce(g.refused #>> ARRAY[p_action::text, 'payload_ref'], p_detail ->> 'payload_ref')));
 
     PERFORM flush_refusals(p_workspace_id, p_endpoint_id);
 END $$;

@@ -133,6 +133,7 @@ GRANT EXECUTE ON FUNCTION
     list_status_tokens(),
     list_workspaces(),
     match_given_up(uuid, delivery_status, text, uuid, uuid, timestamptz, timestamptz, timestamptz, uuid, int),
+    note_payload_access(uuid, text, text, text, interval),
     pause_channels(uuid, uuid, text, text, text, interval, text),
     recent_errors(uuid, interval, int),
     recount(uuid),

@@ -1,5 +1,8 @@
 """`autopost queue`: what was given up comes back by name or by filter, counted first; refusals are words and codes."""
 
+import os
+import sys
+from asyncio.subprocess import PIPE, create_subprocess_exec
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -41,6 +44,27 @@ async def test_by_filter_it_counts_asks_and_moves_in_batches(autopost: Autopost,
     assert "Bring 8 back, as ann?" in no.err
     assert (yes.code, await requeued(tenant)) == (0, set(given_up))
     assert len({str(event["xid"]) for event in await tenant.events("manual_requeue")}) == 3
+
+
+async def test_what_is_given_up_while_it_asks_was_not_counted_and_does_not_move(
+    autopost: Autopost, tenant: Tenant
+) -> None:
+    channel = await tenant.channel()
+    [counted] = await dead(tenant, channel)
+    process = await create_subprocess_exec(
+        *(sys.executable, "-m", "autopost_cli", "queue", "requeue", "--all", *SIGNED),
+        env={"PATH": os.defpath, **{name: value for name, value in autopost.env.items() if value}},
+        **{"stdin": PIPE, "stdout": PIPE, "stderr": PIPE},
+    )
+    assert process.stderr
+    await process.stderr.readuntil(b"back, as ann?")
+    [later] = await dead(tenant, channel)
+
+    await process.communicate(b"y\n")
+
+    assert process.returncode == 0
+    assert await requeued(tenant) == {counted}
+    assert (await tenant.delivery(later))["status"] == "dead"
 
 
 async def test_what_is_refused_in_one_batch_does_not_hold_up_the_next(autopost: Autopost, tenant: Tenant) -> None:

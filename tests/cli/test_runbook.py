@@ -65,6 +65,8 @@ async def set_up(database: Database) -> Scene:
     await tenant.set_channel(paused, "paused_until = 'infinity'")
     await tenant.set_channel(disabled, "enabled = false, error_streak = 3")
     await tenant.claim(lease=timedelta(seconds=0))  # the one of `waiting`: a lease that is over
+    await tenant.db.execute("UPDATE channel_counters SET total = total + 1 WHERE channel_id = $1", failing)
+    await tenant.db.execute("UPDATE channel_counters SET total = 0 WHERE side = 'ended' AND channel_id = $1", failing)
     times = frozenset(await _times(database))
     return Scene(database.url, tenant.workspace, *dead, refused, held, waiting, paused, disabled, times)
 
@@ -116,8 +118,8 @@ OPERATIONS = {
     ),
     "9 rotate a credential": Operation(
         9,
-        lambda s: {"channel_id": s.paused, "new_auth_ref": "second", "new_rate_group": "d"},
-        lambda s: ("auth", "rotate", s.paused, "--auth-ref", "second", "--rate-group", "d"),
+        lambda s: {"channel_id": s.disabled, "new_auth_ref": "second", "new_rate_group": "d"},
+        lambda s: ("auth", "rotate", s.disabled, "--auth-ref", "second", "--rate-group", "d"),
     ),
     "10 release what is stale": Operation(10, lambda s: {}, lambda s: ("queue", "release")),
     "11 skip what is dead": Operation(

@@ -107,6 +107,7 @@ ROLES = {
         "list_status_tokens",
         "list_workspaces",
         "match_given_up",
+        "note_payload_access",
         "pause_channels",
         "recent_errors",
         "recount",

@@ -13,6 +13,7 @@ from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.dispatch import Dispatch
 from autopost_dispatcher.gateway import NEVER, Claimed
 from autopost_dispatcher.schedule import Schedule
+from autopost_runtime.payloads import Payloads
 from harness.eventually import eventually
 
 from dispatcher.claims import WORKSPACE, job

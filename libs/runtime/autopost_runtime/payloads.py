@@ -61,6 +61,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     body: str | None = None
     size: int = 0
     """Of the whole body, in bytes, as far as it was read."""
+    largest: int = LARGEST
 
 
 class Payloads:
@@ -96,7 +97,8 @@ class Payloads:
         if self._store is None:
             return None
         if self._now() < self._rests_until:
-            return self._lost(payload, "resting")
+            payloads_total.add(1, {"kind": payload.kind, "stored": False})
+            return None
         at = datetime.now(UTC)
         key = f"{workspace}/payloads/{at:%Y/%m/%d}/{new_id()}"
         try:
@@ -105,27 +107,24 @@ class Payloads:
                 await self._store.put(key, document, "application/json", encryption=self._encryption)
         except Exception as exc:
             self._rests_until = self._now() + REST.total_seconds()
-            return self._lost(payload, type(exc).__name__)
+            payloads_total.add(1, {"kind": payload.kind, "stored": False})
+            get_logger().warning("payload.not_kept", error=type(exc).__name__, kind=payload.kind)
+            return None
         payloads_total.add(1, {"kind": payload.kind, "stored": True})
         return key
-
-    def _lost(self, payload: Payload, why: str) -> None:
-        payloads_total.add(1, {"kind": payload.kind, "stored": False})
-        if why != "resting":  # the one before said it
-            get_logger().warning("payload.not_kept", error=why, kind=payload.kind)
 
 
 def harmless(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items() if name.lower() in HARMLESS}
 
 
-def readable(body: bytes) -> str:
+def readable(body: bytes, largest: int = LARGEST) -> str:
     """As much of a body as a payload takes; bytes that are no text stay recognisable."""
-    return body[: LARGEST + MARGIN].decode("utf-8", "backslashreplace")
+    return body[: largest + MARGIN].decode("utf-8", "backslashreplace")
 
 
 def _document(payload: Payload, service: str, at: datetime, secrets: Collection[str]) -> bytes:
-    body, is_cut = (None, False) if payload.body is None else _cut(_clean(payload.body, secrets), payload.size)
+    body, is_cut = (None, False) if payload.body is None else _cut(_clean(payload.body, secrets), payload)
     return msgspec.json.encode(
         {
             "at": at,
@@ -140,11 +139,12 @@ def _document(payload: Payload, service: str, at: datetime, secrets: Collection[
     )
 
 
-def _cut(body: str, size: int) -> tuple[str, bool]:
+def _cut(clean: str, payload: Payload) -> tuple[str, bool]:
     """Only after the secrets were taken out: no half of one stays where the body was cut."""
-    encoded = body.encode()
-    kept = encoded[:-MARGIN] if size > LARGEST + MARGIN else encoded
-    return kept[:LARGEST].decode("utf-8", "ignore"), len(kept[:LARGEST]) < len(encoded)
+    encoded = clean.encode()
+    whole = encoded[:-MARGIN] if payload.size > payload.largest + MARGIN else encoded
+    kept = whole[: payload.largest]
+    return kept.decode("utf-8", "ignore"), len(kept) < len(encoded)
 
 
 def _clean(text: str, secrets: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Take out of text what must not leave the process: secrets everywhere, and everywhere but in raw payloads also persons.
+"""Take out of text what must not leave the process: secrets always, and numbers and addresses of people nearly always.
 
 This is the last line of defence. The first is not to put a secret there: config holds it as ``Secret``,
 and ``http`` never lets a URL into an exception.
@@ -11,7 +11,7 @@ MASK = "***"
 
 _NAMES = r"(?:token|secret|password|passwd|authorization|cookie|api[_-]?key|access[_-]?key|secret[_-]?key)"
 _PAIR = re.compile(
-    rf"(\\*[\"'])((?:[\w-]{{0,60}}[_-])?{_NAMES})\1(\s*:\s*)(\\*[\"'])((?:\\.|[^\\])*?)(?:\4|$)",
+    rf"(?<!\\)(\\{{0,7}}[\"'])((?:[\w-]{{0,60}}[_-])?{_NAMES})\1(\s*:\s*)(\\{{0,7}}[\"'])((?:\\.|[^\\])*?)(?:\4|$)",
     re.IGNORECASE | re.DOTALL,
 )
 """A name and its value in JSON, also in JSON that is itself a text in JSON, also where the text was cut."""
@@ -24,7 +24,7 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"\b(authorization[\"']?\s*[:=]\s*[\"']?)(?!(?:bearer|basic)\b)[^\s\"',;]+", re.IGNORECASE),
         rf"\1{MASK}",
     ),
-    (re.compile(r"\b(x-[\w-]{0,60}(?:secret|token|key)\s*[:=]\s*)[^\s\"',;]+", re.IGNORECASE), rf"\1{MASK}"),
+    (re.compile(r"(?<![\w-])(x-[\w-]{0,60}(?:secret|token|key)\s*[:=]\s*)[^\s\"',;]+", re.IGNORECASE), rf"\1{MASK}"),
     (re.compile(r"\b((?:set-)?cookie\s*:\s*)[^\r\n\"']+", re.IGNORECASE), rf"\1{MASK}"),
     (re.compile(r"(://[^\s:/@]*):[^\s/]+@"), rf"\1:{MASK}@"),
     (

@@ -101,9 +101,11 @@ async def read_limited(request: web.Request, limit: int, within: timedelta, idle
         raise Problem(408, "Request Timeout", "the body came too slowly") from None
     except (web.RequestPayloadError, ConnectionError):
         raise Problem(400, "Bad Request", "the body ended early or is not framed as its headers say") from None
+    finally:
+        request[READ] = bytes(body)
     if len(body) > limit:
         raise _too_big(limit)
-    return bytes(body)
+    return request[READ]
 
 
 async def _next_piece(request: web.Request, idle: timedelta) -> bytes:

@@ -1,10 +1,13 @@
 """Wire ingest and run it."""
 
 import asyncio
+from contextlib import nullcontext
 
 from autopost_contracts.subjects import Topology
 from autopost_runtime.jetstream import open_bus
 from autopost_runtime.logs import get_logger
+from autopost_runtime.objects import open_objects
+from autopost_runtime.payloads import Payloads
 from autopost_runtime.postgres import open_database
 from autopost_runtime.sealing import read_keys
 from autopost_runtime.service import Service, run
@@ -26,7 +29,11 @@ from autopost_ingest.tell import Teller
 
 
 async def work(config: IngestConfig, service: Service) -> None:
-    async with open_database(config, service) as database, open_bus(config, service) as bus:
+    async with (
+        open_database(config, service) as database,
+        open_bus(config, service) as bus,
+        open_objects(config) if config.s3_endpoint else nullcontext() as objects,
+    ):
         gateway = Gateway(database)
         service.health.check("database", gateway.ping)
         service.health.inform("nats", lambda: bus.connected)
@@ -40,6 +47,7 @@ async def work(config: IngestConfig, service: Service) -> None:
             body_idle=config.body_idle_timeout,
             body_memory=config.body_memory,
             keys=read_keys(),
+            payloads=Payloads(objects, "ingest", encryption=config.payload_encryption),
         )
         staged_gateway, downloader = StagedGateway(database), downloader_of(config, fetcher_of(config))
         dry_runner = DryRunner(admission, gateway, DryMedia(materializer, downloader if staged else None))

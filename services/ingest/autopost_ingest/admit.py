@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import copy
 from datetime import timedelta
+from functools import partial
 
 from aiohttp import web
 from autopost_contracts.events import Action
 from autopost_contracts.payload import PostRequest
+from autopost_runtime.payloads import Payloads
 from autopost_runtime.sealing import SealingKeys
 from autopost_runtime.web import Problem
 from msgspec.structs import replace
@@ -23,6 +25,7 @@ from autopost_ingest.gateway import Endpoint, EndpointKind, Gateway
 from autopost_ingest.normalize import Refused
 from autopost_ingest.reading import read_post
 from autopost_ingest.refusals import Refusals, Silence, refuse
+from autopost_ingest.samples import Samples, sample_of
 from autopost_ingest.signatures import Signatures, Unsigned
 
 RETRY_WHEN_PAUSED = "60"
@@ -43,8 +46,9 @@ class Admission:
         body_idle: timedelta | None = None,
         body_memory: int = BODY_MEMORY,
         keys: SealingKeys | None = None,
+        payloads: Payloads | None = None,
     ) -> None:
-        self.refusals = Refusals(gateway)
+        self.refusals = Refusals(gateway, Samples(payloads or Payloads(None, "ingest")))
         self.bodies = Bodies(within=body_timeout, idle=body_idle or body_timeout, memory=body_memory)
         self._doors = Doors(gateway)
         self._buckets = Buckets()
@@ -88,16 +92,16 @@ class Admission:
             await self.refusals.refuse(endpoint, Action.INGRESS_CONFIG_ERROR, "skipped", "workspace_paused")
 
     @asynccontextmanager
-    async def accounted(self, endpoint: Endpoint) -> AsyncIterator[None]:
+    async def accounted(self, request: web.Request, endpoint: Endpoint) -> AsyncIterator[None]:
         """However it ends inside, the run of the request says so."""
         try:
             yield
         except Refused as exc:
-            await self._reject(endpoint, "unprocessable")
+            await self._reject(request, endpoint, "unprocessable", 422)
             raise refuse("unprocessable", Problem(422, "Unprocessable Content", exc.reason, field=exc.field)) from None
         except Problem as problem:
             if problem.status in REJECTED:
-                await self._reject(endpoint, REJECTED[problem.status])
+                await self._reject(request, endpoint, REJECTED[problem.status], problem.status)
                 refuse(REASONS.get(problem.status, "payload_rejected"), problem)
             elif problem.status >= 500:
                 self.refusals.fail(endpoint, problem.title.lower().replace(" ", "_"))
@@ -106,8 +110,9 @@ class Admission:
             self.refusals.fail(endpoint, str(getattr(exc, "sqlstate", None) or type(exc).__name__))
             raise
 
-    async def _reject(self, endpoint: Endpoint, code: str) -> None:
-        await self.refusals.refuse(endpoint, Action.INGRESS_PAYLOAD_REJECTED, "payload_rejected", code)
+    async def _reject(self, request: web.Request, endpoint: Endpoint, code: str, status: int) -> None:
+        sample = partial(sample_of, request, endpoint, code, status, _shown_secrets(request))
+        await self.refusals.refuse(endpoint, Action.INGRESS_PAYLOAD_REJECTED, "payload_rejected", code, sample)
 
     async def _by_secret(self, request: web.Request) -> Endpoint:
         endpoint = await self.find("webhook_push", _secret(request))
@@ -140,6 +145,8 @@ REJECTED = {400: "malformed", 408: "too_slow", 413: "content_too_large", 415: "u
 
 REASONS = {400: "malformed"}
 
+SECRET_HEADERS = ("X-Webhook-Secret", "X-Max-Bot-Api-Secret", "webhook-signature")
+
 
 def unauthorized(detail: str) -> Problem:
     return refuse("unauthorized", Problem(401, "Unauthorized", detail, headers={"WWW-Authenticate": "Bearer"}))
@@ -170,6 +177,12 @@ def inactive(status: str) -> Problem:
             headers={"Retry-After": RETRY_WHEN_PAUSED},
         ),
     )
+
+
+def _shown_secrets(request: web.Request) -> tuple[str, ...]:
+    """Wherever a request may carry what opened the door: some senders repeat it in the body."""
+    named = (_secret(request), *(request.headers.get(name) for name in SECRET_HEADERS))
+    return tuple({secret for secret in named if secret})
 
 
 def _secret(request: web.Request) -> str | None:

@@ -34,7 +34,7 @@ class BotWebhook:
 
     async def receive(self, request: web.Request) -> web.Response:
         endpoint = await self._endpoint_of(request)
-        async with self._admission.accounted(endpoint):
+        async with self._admission.accounted(request, endpoint):
             update = await self._update_of(request, endpoint)
             stored = await self._gateway.store_bot_update(endpoint, _row(update))
         return self._answer(endpoint, update, stored)

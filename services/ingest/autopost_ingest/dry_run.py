@@ -105,7 +105,7 @@ class DryRunner:
 
     async def receive(self, request: web.Request) -> web.Response:
         endpoint = await self._admission.endpoint_of(request)
-        async with self._admission.accounted(endpoint):
+        async with self._admission.accounted(request, endpoint):
             _check_parameters(request.query)
             post = await self._admission.body_of(request, endpoint)
             found = await self.preview(endpoint, post, skip_media="media" in request.query)

@@ -48,7 +48,7 @@ class Receiver:
         if "dry_run" in request.query:
             return await self._dry_runner.receive(request)
         endpoint = await self._admission.endpoint_of(request)
-        async with self._admission.accounted(endpoint):
+        async with self._admission.accounted(request, endpoint):
             for name in request.query:
                 raise Problem(400, "Bad Request", "there is no such parameter", field=name)
             post = await self._admission.body_of(request, endpoint)

@@ -7,6 +7,7 @@ other replicas counted in the database and nobody came back for.
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from datetime import timedelta
 
 from autopost_contracts.events import Action
@@ -17,6 +18,7 @@ from autopost_runtime.web import Problem
 from msgspec import Struct
 
 from autopost_ingest.gateway import Endpoint, Gateway
+from autopost_ingest.samples import Sample, Samples
 
 EVERY = timedelta(seconds=1)
 FAILURES_KEPT = 1000
@@ -31,22 +33,30 @@ class Untold(Struct, kw_only=True):
     code: str
     trace_id: str | None
     count: int = 0
+    sample: Sample | None = None
+    payload_ref: str | None = None
+    """Of the sample, once it is kept."""
 
 
 class Refusals:
-    def __init__(self, gateway: Gateway, every: timedelta = EVERY) -> None:
+    def __init__(self, gateway: Gateway, samples: Samples, every: timedelta = EVERY) -> None:
         self._gateway = gateway
+        self._samples = samples
         self._every = every.total_seconds()
         self._untold: dict[tuple[Endpoint, Action], Untold] = {}
         self._told_at: dict[tuple[Endpoint, Action], float] = {}
         self._failed: deque[tuple[Endpoint, str | None, str]] = deque(maxlen=FAILURES_KEPT)
 
-    async def refuse(self, endpoint: Endpoint, action: Action, counter: str, code: str) -> None:
-        """One request of a known endpoint was refused."""
+    async def refuse(
+        self, endpoint: Endpoint, action: Action, counter: str, code: str, sample: Callable[[], Sample] | None = None
+    ) -> None:
+        """One request of a known endpoint was refused. Of those that are told together one sample is kept."""
         key = (endpoint, action)
         new = Untold(endpoint=endpoint, action=action, counter=counter, code=code, trace_id=_trace_id())
         untold = self._untold.setdefault(key, new)
         untold.count, untold.code, untold.trace_id = untold.count + 1, code, new.trace_id
+        if sample and untold.sample is None and untold.payload_ref is None:
+            untold.sample = sample()
         if time.monotonic() - self._told_at.get(key, float("-inf")) >= self._every:
             await self._tell(key)
 
@@ -85,15 +95,23 @@ class Refusals:
         """What cannot be told now is told later, together with what comes until then."""
         untold = self._untold.pop(key)
         self._told_at[key] = time.monotonic()
+        await self._keep_sample(untold)
+        detail = {"code": untold.code, "payload_ref": untold.payload_ref}
         try:
             await self._gateway.refuse_ingress(
-                untold.endpoint, untold.action, untold.counter, {"code": untold.code}, untold.trace_id, untold.count
+                untold.endpoint, untold.action, untold.counter, detail, untold.trace_id, untold.count
             )
         except Exception as exc:
             later = self._untold.setdefault(key, untold)
             if later is not untold:
                 later.count += untold.count
+                later.payload_ref = later.payload_ref or untold.payload_ref
             _put_up_with(exc)
+
+    async def _keep_sample(self, untold: Untold) -> None:
+        if untold.sample and untold.payload_ref is None:
+            untold.payload_ref = await self._samples.keep(untold.endpoint, untold.sample)
+        untold.sample = None
 
 
 class Silence(Refusals):

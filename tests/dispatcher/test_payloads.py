@@ -1,0 +1,211 @@
+"""What a platform answered when a send did not end well lies in the store, and its event says where."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from autopost_contracts.outcomes import Failed, Scope
+from autopost_contracts.plan import Plan, TextPart
+from autopost_dispatcher.answers import Answers
+from autopost_dispatcher.dispatch import Dispatch
+from autopost_dispatcher.ended import Ended
+from autopost_runtime import metrics
+from autopost_runtime.objects import open_objects
+from autopost_runtime.payloads import PATIENCE, Payloads
+from harness.buckets import Bucket
+from harness.databases import Database
+from harness.eventually import eventually
+from msgspec.structs import replace
+
+from dispatcher.claims import job
+from dispatcher.stage import NOWHERE, TOKENS, Stage, configured, dispatching
+
+IMPATIENT = {"provider_timeout": timedelta(milliseconds=500), "sending_lease": timedelta(seconds=20)}
+PHONE, MAIL = "+7 900 123-45-67", "ann@example.com"
+TELLING = f"Bad Request: {PHONE} and {MAIL} for {TOKENS['telegram']} or {TOKENS['max']}"
+FAULTS: dict[str, tuple[dict[str, Any], str | None]] = {
+    "refused": ({"status": 400, "description": TELLING}, "Bad Request"),
+    "rate limited": ({"status": 429, "retry_after": 60, "description": "too many requests"}, "too many requests"),
+    "server error": ({"html": 500}, "<html>"),
+    "garbage": ({"garbage": True}, ""),
+    "hanging": ({"hang": True}, None),
+}
+
+
+async def failures(stage: Stage) -> list[dict[str, Any]]:
+    rows = await stage.tenant.db.fetch(
+        "SELECT action::text, attempt, error::text, payload_ref, delivery_id FROM events WHERE result = 'error' "
+        "AND delivery_id IS NOT NULL ORDER BY seq"
+    )
+    return [dict(row) for row in rows]
+
+
+async def stored(bucket: Bucket) -> dict[str, dict[str, Any]]:
+    async with open_objects(configured(NOWHERE, "http://nowhere", bucket)) as objects:
+        return {one.key: json.loads(await objects.get(one.key)) async for one in objects.listed("")}
+
+
+async def fail_once(database: Database, stage: Stage, bucket: Bucket | None, **settings: Any) -> dict[str, Any]:
+    """The event of the first failure."""
+    await stage.enqueue(Plan(version=2, platform="telegram", parts=(TextPart(text="post"),)))
+    async with dispatching(configured(database.url, stage.simulator, bucket, **(IMPATIENT | settings))):
+        await eventually(lambda: failures(stage), within=timedelta(seconds=15))
+    return (await failures(stage))[0]
+
+
+@pytest.mark.parametrize("platform", ["telegram", "max"])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_every_failure_says_where_its_answer_lies(
+    database: Database, stage: Stage, platform: str, fault: str
+) -> None:
+    effect, words = FAULTS[fault]
+    if (platform, fault) == ("max", "refused"):  # its 400 without a name of its own is one that passes
+        effect = effect | {"status": 403}
+    [chat] = await stage.channels(platform, 1)
+    await stage.control("faults", {"platform": platform, "chat": int(chat), "times": 1, "effect": effect})
+    await stage.enqueue(Plan(version=2, platform=platform, parts=(TextPart(text="post"),)))
+
+    async with dispatching(configured(database.url, stage.simulator, stage.bucket, **IMPATIENT)):
+        [event] = await eventually(lambda: failures(stage), within=timedelta(seconds=15))
+
+    [(key, found)] = (await stored(stage.bucket)).items()
+    error = json.loads(event["error"])
+    assert event["payload_ref"] == key
+    assert key.startswith(f"{stage.tenant.workspace}/payloads/")
+    assert (found["service"], found["kind"]) == ("dispatcher", "provider_answer")
+    assert (found["about"]["delivery_id"], found["about"]["code"]) == (str(event["delivery_id"]), error["code"])
+    assert found["body"] is None if words is None else words in found["body"]
+    assert found["status"] == (None if words is None else effect.get("status") or effect.get("html") or 200)
+    assert TOKENS[platform].rpartition(":")[2] not in json.dumps(found)
+
+
+async def test_people_are_told_of_in_the_payload_alone(database: Database, stage: Stage) -> None:
+    [chat] = await stage.channels("telegram", 1)
+    await stage.control("faults", {"chat": int(chat), "effect": FAULTS["refused"][0]})
+
+    event = await fail_once(database, stage, stage.bucket)
+
+    [found] = (await stored(stage.bucket)).values()
+    rows = await stage.tenant.db.fetch("SELECT last_error::text FROM deliveries")
+    assert all(person in found["body"] for person in (PHONE, MAIL))
+    for told in (event["error"], rows[0]["last_error"]):
+        assert "Bad Request: *** and *** for ***" in told
+        assert not any(person in told for person in (PHONE, MAIL))
+
+
+async def test_what_was_sent_leaves_nothing_in_the_store(database: Database, stage: Stage) -> None:
+    await stage.channels("telegram", 1)
+    await stage.enqueue(Plan(version=2, platform="telegram", parts=(TextPart(text="post"),)))
+
+    async with dispatching(configured(database.url, stage.simulator, stage.bucket)):
+        assert await stage.settled() == {"sent": 1}
+
+    assert await stored(stage.bucket) == {}
+
+
+async def test_a_failure_that_no_platform_had_a_part_in_leaves_nothing(database: Database, stage: Stage) -> None:
+    await stage.channels("telegram", 1)
+    await stage.tenant.db.execute("UPDATE channels SET auth_ref = 'nobody'")
+
+    event = await fail_once(database, stage, stage.bucket)
+
+    assert (event["action"], event["payload_ref"]) == ("failed_permanent", None)
+    assert await stored(stage.bucket) == {}
+
+
+async def test_without_a_store_the_delivery_ends_as_it_would(database: Database, stage: Stage) -> None:
+    [chat] = await stage.channels("telegram", 1)
+    await stage.control("faults", {"chat": int(chat), "effect": {"status": 400, "description": "chat not found"}})
+
+    event = await fail_once(database, stage, None)
+
+    assert (event["action"], event["payload_ref"]) == ("failed_permanent", None)
+
+
+@pytest.mark.parametrize("hangs", [True, False], ids=["hanging", "gone"])
+async def test_a_store_that_is_away_changes_no_outcome_and_delays_it_only_so_long(
+    database: Database, stage: Stage, hangs: bool
+) -> None:
+    [chat] = await stage.channels("telegram", 1)
+    await stage.control("faults", {"chat": int(chat), "effect": {"status": 400, "description": "chat not found"}})
+    metrics.forget()
+
+    async with silent_port(hangs) as port:
+        bucket = Bucket(endpoint=f"http://127.0.0.1:{port}", access_key="a", secret_key="b", bucket="none")
+        event = await fail_once(database, stage, bucket)
+
+    took = await stage.tenant.db.fetchval(
+        "SELECT max(ts) FILTER (WHERE result = 'error') - min(ts) FILTER (WHERE action = 'send_attempt') FROM events"
+    )
+    assert (event["action"], json.loads(event["error"])["code"]) == ("failed_permanent", "chat_not_found")
+    assert event["payload_ref"] is None
+    assert took < PATIENCE + timedelta(seconds=2)
+    assert b'autopost_payloads_total{kind="provider_answer",stored="False"} 1.0' in metrics.render()
+
+
+async def test_a_stop_while_an_answer_is_being_kept_still_tells_how_the_send_ended() -> None:
+    """Not as a doubt: what the platform said is known."""
+    refused = replace(Failed.permanent(Scope.DELIVERY, "message_too_long"), raw={"status": 400, "body": "x"})
+    ledger, store = Ledger(), Hanging()
+    dispatch = Dispatch(Refused(refused), Answers(Payloads(store, "dispatcher")), ledger, concurrency=5)  # type: ignore[arg-type]
+
+    dispatch.take([job()])
+    await store.asked.wait()
+    started = time.monotonic()
+    await dispatch.drain(timedelta(milliseconds=10))
+
+    assert [ended.outcome for ended in ledger.ended] == [refused]
+    assert time.monotonic() - started < PATIENCE.total_seconds()
+
+
+class Refused:
+    def __init__(self, outcome: Failed) -> None:
+        self._outcome = outcome
+
+    async def deliver(self, _: object) -> Failed:
+        return self._outcome
+
+
+class Ledger:
+    waiting = 0
+
+    def __init__(self) -> None:
+        self.ended: list[Ended] = []
+
+    def put(self, ended: Ended) -> None:
+        self.ended.append(ended)
+
+    async def flush(self) -> None:
+        pass
+
+
+class Hanging:
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    async def put(self, *_: object, **__: object) -> None:
+        self.asked.set()
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def silent_port(hangs: bool) -> AsyncIterator[int]:
+    """Where somebody listens and never answers, or nobody listens."""
+
+    async def ignore(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(ignore, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    if not hangs:
+        server.close()
+    try:
+        yield port
+    finally:
+        server.close()
