@@ -32,6 +32,10 @@ DECLARE
     _message_ids uuid[];
     _are_new boolean[];
     _retagged jsonb;
+    _content_ids text := new_id();
+    _first_content_id bigint := id_start(_content_ids);
+    _plan_ids text := new_id();
+    _first_plan_id bigint := id_start(_plan_ids);
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
     _event_ids text := new_id();
@@ -46,11 +50,13 @@ BEGIN
         FROM unnest(p_chosen) AS c (place)
         CROSS JOIN LATERAL (SELECT p_posts -> (c.place - 1) AS post) AS p
     ), locked AS (
-        INSERT INTO messages AS m (workspace_id, hash_version, content_hash, normalization_version, payload, tags,
-                                   source, source_ref, first_seen_trace_id, first_ingest_run_id, last_ingest_run_id)
-        SELECT p_workspace_id, g.hash_version, g.content_hash, coalesce((g.post ->> 'normalization_version')::int, 1),
-               g.post -> 'payload', g.tags, g.post -> 'source', g.post ->> 'source_ref', g.post ->> 'trace_id',
-               (g.post ->> 'run_id')::uuid, (g.post ->> 'run_id')::uuid
+        INSERT INTO messages AS m (workspace_id, message_id, hash_version, content_hash, normalization_version, payload,
+                                   tags, source, source_ref, first_seen_trace_id, first_ingest_run_id,
+                                   last_ingest_run_id)
+        SELECT p_workspace_id, id_in(_content_ids, _first_content_id + g.place), g.hash_version, g.content_hash,
+               coalesce((g.post ->> 'normalization_version')::int, 1), g.post -> 'payload', g.tags,
+               g.post -> 'source', g.post ->> 'source_ref', g.post ->> 'trace_id', (g.post ->> 'run_id')::uuid,
+               (g.post ->> 'run_id')::uuid
         FROM given g
         ORDER BY g.hash_version, g.content_hash
         ON CONFLICT (workspace_id, hash_version, content_hash) DO UPDATE
@@ -86,16 +92,18 @@ BEGIN
         FROM unnest(_places, _message_ids, _are_new) AS m (place, message_id, is_new)
         CROSS JOIN LATERAL (SELECT p_posts -> (m.place - 1) AS post) AS p
     ), given AS MATERIALIZED (
-        SELECT m.place, m.message_id, r.*
+        SELECT row_number() OVER () AS number, m.place, m.message_id, r.*
         FROM unnest(_places, _message_ids) AS m (place, message_id)
         CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(p_posts -> (m.place - 1) -> 'renderings') AS (
             plan_hash text, rendered_text text, plan jsonb, calls smallint, template_version text, problems jsonb
         )) WITH ORDINALITY AS r (plan_hash, rendered_text, plan, calls, template_version, problems, nth)
         WHERE (m.place, r.nth) IN (SELECT u.place, u.nth FROM unnest(p_places, p_renderings) AS u (place, nth))
     ), stored AS (
-        INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan, calls, template_version)
+        INSERT INTO renderings (workspace_id, rendering_id, message_id, plan_hash, rendered_text, plan, calls,
+                                template_version)
         SELECT DISTINCT ON (g.message_id, g.plan_hash)
-               p_workspace_id, g.message_id, g.plan_hash, g.rendered_text, g.plan, g.calls, g.template_version
+               p_workspace_id, id_in(_plan_ids, _first_plan_id + g.number), g.message_id, g.plan_hash, g.rendered_text,
+               g.plan, g.calls, g.template_version
         FROM given g
         WHERE g.plan_hash IS NOT NULL
         ORDER BY g.message_id, g.plan_hash

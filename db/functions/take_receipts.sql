@@ -21,10 +21,13 @@ CREATE OR REPLACE FUNCTION take_receipts(
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _dropped jsonb;
     _some_taken_back boolean;
+    _ids text := new_id();
+    _first_id bigint := id_start(_ids);
 BEGIN
     PERFORM pg_advisory_xact_lock(l.lock)
     FROM (
@@ -47,18 +50,24 @@ BEGIN
         ) AS p
         LEFT JOIN LATERAL (
             SELECT r.run_id
-            FROM ingress_receipts r
+            FROM (
+                -- Not by workspace: a plan that was made while the table was empty would take the primary key for as
+                -- good, and read all receipts for each.
+                SELECT r.workspace_id, r.run_id
+                FROM ingress_receipts r
+                WHERE r.endpoint_id = p_endpoint_id
+                  AND r.payload_hash = p_payload_hashes[c.place]
+                  AND r.received_at > clock_timestamp() - make_interval(secs => p_window)
+                OFFSET 0
+            ) AS r
             WHERE p.source_ref IS NULL
               AND r.workspace_id = p_workspace_id
-              AND r.endpoint_id = p_endpoint_id
-              AND r.payload_hash = p_payload_hashes[c.place]
-              AND r.received_at > clock_timestamp() - make_interval(secs => p_window)
             LIMIT 1
         ) AS seen ON true
     ), taken AS (
-        INSERT INTO ingress_receipts (workspace_id, endpoint_id, endpoint_kind, source_ref, payload_hash, run_id,
-                                      received_at, expires_at)
-        SELECT p_workspace_id, p_endpoint_id, 'webhook_push', w.source_ref, w.payload_hash, w.run_id,
+        INSERT INTO ingress_receipts (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref, payload_hash,
+                                      run_id, received_at, expires_at)
+        SELECT p_workspace_id, id_in(_ids, _first_id + w.place), p_endpoint_id, 'webhook_push', w.source_ref, w.payload_hash, w.run_id,
                clock_timestamp(), clock_timestamp() + interval '3 days'
         FROM wanted w
         WHERE w.seen_run_id IS NULL
@@ -92,10 +101,12 @@ BEGIN
            bool_or(r.receipt_id IS NULL AND d.first_run_id IS NULL)
     INTO verdicts, _some_taken_back
     FROM jsonb_to_recordset(_dropped) AS d (place int, source_ref text, first_run_id uuid)
-    LEFT JOIN ingress_receipts r
-      ON r.workspace_id = p_workspace_id
-     AND r.endpoint_id = p_endpoint_id
-     AND r.source_ref = d.source_ref;
+    LEFT JOIN LATERAL (
+        SELECT r.receipt_id, r.run_id
+        FROM ingress_receipts r
+        WHERE r.endpoint_id = p_endpoint_id
+          AND r.source_ref = d.source_ref
+    ) AS r ON true;
     IF _some_taken_back THEN -- the post it was for has failed for good in this very moment
         RAISE EXCEPTION 'a receipt was taken back' USING ERRCODE = '40001';
     END IF;

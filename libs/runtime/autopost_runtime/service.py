@@ -5,6 +5,7 @@ silently: a spawned task that fails takes the service with it.
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -85,11 +86,19 @@ def run(name: str, config_type: type[C], work: Callable[[C, Service], Awaitable[
         sys.exit(2)
     logs.setup(name, config.log_format, config.log_level)
     telemetry.setup(name, config)
+    _collect_seldom()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         code = runner.run(_live(Service(name), config, work))
     telemetry.shutdown()
     sys.stdout.flush()
     os._exit(code)  # a stuck thread of a library must not keep a finished process
+
+
+def _collect_seldom() -> None:
+    """What is loaded by now stays, and what a request leaves is mostly freed at once: looking for cycles after every
+    few hundred objects was a twelfth of a busy service's time."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 async def _live(service: Service, config: C, work: Callable[[C, Service], Awaitable[None]]) -> int:
