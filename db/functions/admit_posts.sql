@@ -12,7 +12,6 @@
 --              workspace_disabled  nothing is taken in
 --              missing_profiles    compile these and call again, past the gate; nothing else was written of it
 -- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
--- Raises       40001 when the receipt of an earlier request is being taken back; the same may be sent again
 -- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
 CREATE OR REPLACE FUNCTION admit_posts(
     p_workspace_id uuid,

@@ -6,7 +6,6 @@
 -- places, receipt_ids   of the new ones
 -- verdicts              {place: {"verdict": "duplicate", "of", "first_run_id"}} of the others
 -- Appends      ingress_dedup_dropped
--- Raises       40001 when the receipt of an earlier request is being taken back; the same may be sent again
 -- Locks        ingress_receipts by source_ref; of concurrent twins without one, an advisory lock makes one go first
 CREATE OR REPLACE FUNCTION take_receipts(
     p_workspace_id uuid,
@@ -24,8 +23,8 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
-    _dropped jsonb;
-    _some_taken_back boolean;
+    _dropped int;
+    _first_dropped int;
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
 BEGIN
@@ -65,49 +64,40 @@ BEGIN
             LIMIT 1
         ) AS seen ON true
     ), taken AS (
-        INSERT INTO ingress_receipts (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref, payload_hash,
-                                      run_id, received_at, expires_at)
-        SELECT p_workspace_id, id_in(_ids, _first_id + w.place), p_endpoint_id, 'webhook_push', w.source_ref, w.payload_hash, w.run_id,
-               clock_timestamp(), clock_timestamp() + interval '3 days'
+        INSERT INTO ingress_receipts AS r (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref,
+                                           payload_hash, run_id, received_at, expires_at)
+        SELECT p_workspace_id, id_in(_ids, _first_id + w.place), p_endpoint_id, 'webhook_push', w.source_ref,
+               w.payload_hash, w.run_id, clock_timestamp(), clock_timestamp() + interval '3 days'
         FROM wanted w
         WHERE w.seen_run_id IS NULL
           AND w.first_run_id = w.run_id
         ORDER BY w.source_ref
-        ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO NOTHING
-        RETURNING run_id, receipt_id
+        ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO UPDATE
+        SET run_id = r.run_id -- nothing: it waits for whoever came first, and tells who that was
+        RETURNING r.source_ref, r.run_id, r.receipt_id
+    ), judged AS (
+        SELECT w.place, w.source_ref, t.receipt_id,
+               CASE WHEN w.source_ref IS NULL THEN coalesce(w.seen_run_id, w.first_run_id)
+                    ELSE f.run_id END AS first_run_id
+        FROM wanted w
+        LEFT JOIN taken t ON t.run_id = w.run_id
+        LEFT JOIN taken f ON f.source_ref = w.source_ref
     )
-    SELECT array_agg(w.place) FILTER (WHERE t.receipt_id IS NOT NULL),
-           array_agg(t.receipt_id) FILTER (WHERE t.receipt_id IS NOT NULL),
-           jsonb_agg(jsonb_build_object('place', w.place, 'source_ref', w.source_ref, 'first_run_id',
-                         coalesce(w.seen_run_id, nullif(w.first_run_id, w.run_id))) ORDER BY w.place)
-               FILTER (WHERE t.receipt_id IS NULL)
-    INTO places, receipt_ids, _dropped
-    FROM wanted w
-    LEFT JOIN taken t USING (run_id);
+    SELECT array_agg(j.place) FILTER (WHERE j.receipt_id IS NOT NULL),
+           array_agg(j.receipt_id) FILTER (WHERE j.receipt_id IS NOT NULL),
+           coalesce(jsonb_object_agg(j.place, jsonb_build_object(
+               'verdict', 'duplicate', 'of', CASE WHEN j.source_ref IS NULL THEN 'payload' ELSE 'source_ref' END,
+               'first_run_id', j.first_run_id)) FILTER (WHERE j.receipt_id IS NULL), '{}'),
+           count(*) FILTER (WHERE j.receipt_id IS NULL),
+           min(j.place) FILTER (WHERE j.receipt_id IS NULL)
+    INTO places, receipt_ids, verdicts, _dropped, _first_dropped
+    FROM judged j;
 
-    verdicts := '{}';
-    IF _dropped IS NULL THEN
-        RETURN;
-    END IF;
-    PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_dedup_dropped', 'dedup_dropped',
-                           jsonb_strip_nulls(jsonb_build_object(
-                               'code', 'dedup_dropped', 'source_ref', _dropped #> '{0,source_ref}')),
-                           p_posts #>> ARRAY[((_dropped #>> '{0,place}')::int - 1)::text, 'trace_id'],
-                           jsonb_array_length(_dropped));
-    -- A new statement: it sees the receipts that were waited for.
-    SELECT jsonb_object_agg(d.place, jsonb_build_object(
-               'verdict', 'duplicate', 'of', CASE WHEN d.source_ref IS NULL THEN 'payload' ELSE 'source_ref' END,
-               'first_run_id', coalesce(r.run_id, d.first_run_id))),
-           bool_or(r.receipt_id IS NULL AND d.first_run_id IS NULL)
-    INTO verdicts, _some_taken_back
-    FROM jsonb_to_recordset(_dropped) AS d (place int, source_ref text, first_run_id uuid)
-    LEFT JOIN LATERAL (
-        SELECT r.receipt_id, r.run_id
-        FROM ingress_receipts r
-        WHERE r.endpoint_id = p_endpoint_id
-          AND r.source_ref = d.source_ref
-    ) AS r ON true;
-    IF _some_taken_back THEN -- the post it was for has failed for good in this very moment
-        RAISE EXCEPTION 'a receipt was taken back' USING ERRCODE = '40001';
+    IF _dropped > 0 THEN
+        PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_dedup_dropped', 'dedup_dropped',
+                               jsonb_strip_nulls(jsonb_build_object(
+                                   'code', 'dedup_dropped',
+                                   'source_ref', p_posts -> (_first_dropped - 1) -> 'source_ref')),
+                               p_posts -> (_first_dropped - 1) ->> 'trace_id', _dropped);
     END IF;
 END $$;
