@@ -13,6 +13,8 @@ from autopost_contracts.subjects import DEFAULT_NAMESPACE, Topology
 from autopost_runtime.values import Unreadable, parse
 
 from autopost_cli.events_stream import Tail, Told, UnreadableError, Wanted, connected
+from autopost_cli.operate_gateway import connected as database_connected
+from autopost_cli.workspace import choose_workspace
 
 IDS = ("delivery_id", "message_id", "channel_id")
 
@@ -41,7 +43,7 @@ def events() -> None:
 
 
 @events.command()
-@click.option("--workspace", type=click.UUID, help="Of this workspace alone.")
+@click.option("--workspace", metavar="ID|NAME", help="Of this workspace alone; a name is looked up in the database.")
 @click.option(
     "--action",
     metavar="ACTION",
@@ -57,25 +59,41 @@ def events() -> None:
     required=True,
     help="The NATS server to read from; AUTOPOST_NATS_URL if not given.",
 )
+@click.option("--database-url", envvar="AUTOPOST_DATABASE_URL", help="Where a workspace is looked up by its name.")
 @click.option("--namespace", envvar="AUTOPOST_NATS_NAMESPACE", default=DEFAULT_NAMESPACE, show_default=True)
 def tail(
-    workspace: UUID | None,
+    workspace: str | None,
     action: str | None,
     since: datetime | None,
     follow: bool,
     as_json: bool,
     nats_url: str,
+    database_url: str | None,
     namespace: str,
 ) -> None:
     """Show the events of the audit stream, each once, in their order.
 
     Without --since only what happens from now on, or with --no-follow everything there is. Ctrl-C ends it.
     """
-    wanted = Wanted(workspace, None if action is None else Action(action), since, follow)
+    meant = None if workspace is None else _workspace(workspace, database_url)
+    wanted = Wanted(meant, None if action is None else Action(action), since, follow)
     try:
         asyncio.run(_tail(nats_url, Topology(namespace), wanted, as_json))
     except UnreadableError as exc:
         raise click.ClickException(str(exc)) from None
+
+
+def _workspace(meant: str, database_url: str | None) -> UUID:
+    with suppress(ValueError):
+        return UUID(meant)
+    if database_url is None:
+        raise click.UsageError("--workspace: give its id, or AUTOPOST_DATABASE_URL to have its name looked up")
+    return asyncio.run(_looked_up(meant, database_url))
+
+
+async def _looked_up(meant: str, database_url: str) -> UUID:
+    async with database_connected(database_url) as connection:
+        return await choose_workspace(connection, meant)
 
 
 async def _tail(nats_url: str, topology: Topology, wanted: Wanted, as_json: bool) -> None:

@@ -99,6 +99,14 @@ async def test_it_shows_only_what_was_asked_for(place):
     assert await place.ids("--action", "held") == []
 
 
+async def test_a_workspace_is_known_by_its_name_too(place, seeded_database):
+    demo = await seeded_database.pool.fetchval("SELECT workspace_id FROM workspaces WHERE name = 'demo'")
+    wanted = event(demo)
+    await place.tell(event(), wanted)
+
+    assert await place.ids("--workspace", "demo", "--database-url", seeded_database.url) == [wanted.id]
+
+
 async def test_since_counts_from_when_it_happened_not_from_when_it_was_told(place):
     old, young = event(ts=NOW - timedelta(hours=3)), event(ts=NOW - timedelta(minutes=10))
     await place.tell(old, young)

@@ -141,4 +141,4 @@ async def test_a_name_with_line_breaks_makes_no_header() -> None:
         [mail] = server.mails
 
     assert mail["Bcc"] is None
-    assert "Bcc: all@example.org" in mail["Subject"]
+    assert "demo Bcc: " in mail["Subject"]
