@@ -16,7 +16,7 @@ from autopost_dispatcher.dispatch import Dispatch
 from autopost_dispatcher.ended import Ended
 from autopost_runtime import metrics
 from autopost_runtime.objects import open_objects
-from autopost_runtime.payloads import PATIENCE, Payloads
+from autopost_runtime.payloads import HURRIED, PATIENCE, Payloads
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
@@ -161,6 +161,33 @@ async def test_a_stop_while_an_answer_is_being_kept_still_tells_how_the_send_end
 
     assert [ended.outcome for ended in ledger.ended] == [refused]
     assert time.monotonic() - started < PATIENCE.total_seconds()
+
+
+async def test_what_was_kept_does_not_wait_for_the_database_as_well() -> None:
+    """Thousands of answers may, while it is away."""
+    answered = {"status": 400, "snippet": "x", "body": "x", "headers": {"server": "x"}, "size": 1}
+    refused = replace(Failed.permanent(Scope.DELIVERY, "message_too_long"), raw=answered)
+    ledger = Ledger()
+    dispatch = Dispatch(Refused(refused), Answers(Payloads(None, "dispatcher")), ledger, concurrency=5)  # type: ignore[arg-type]
+
+    dispatch.take([job()])
+    [ended] = await eventually(lambda: ledger.ended)
+
+    assert ended.outcome == replace(refused, raw={"status": 400, "snippet": "x"})
+
+
+@pytest.mark.parametrize(("retry_after_ms", "within"), [(None, PATIENCE), (1000, HURRIED)])
+async def test_a_platform_that_asks_for_silence_is_obeyed_soon(retry_after_ms: int | None, within: timedelta) -> None:
+    asked: list[timedelta] = []
+
+    class Asked(Payloads):
+        async def keep(self, *_: Any, within: timedelta, **__: Any) -> None:
+            asked.append(within)
+
+    limited = Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=retry_after_ms, raw={"status": 429})
+    await Answers(Asked(None, "dispatcher")).keep(job().claim, limited)
+
+    assert asked == [within]
 
 
 class Refused:

@@ -146,6 +146,18 @@ async def test_no_half_of_a_secret_stays_where_a_body_is_cut(place: int) -> None
         assert found["body"].strip("-* ") == ""
 
 
+@pytest.mark.parametrize("shift", range(0, len(TOKEN) + 1, 6))
+async def test_no_half_of_a_secret_stays_where_many_before_it_went(shift: int) -> None:
+    """The clean text is short enough by then, but it still ends where the bytes were cut."""
+    shelf = Shelf()
+
+    await Payloads(shelf, "dispatcher").keep(WORKSPACE, answer("-" * shift + f" {TOKEN}" * (2 * LARGEST // len(TOKEN))))
+
+    [found] = shelf.objects.values()
+    assert found["body"].strip("-* ") == ""
+    assert found["cut"]
+
+
 async def test_encryption_is_asked_for_when_configured() -> None:
     shelf = Shelf()
 
@@ -170,7 +182,7 @@ async def test_a_store_that_hangs_is_given_up_and_left_alone_for_a_while() -> No
     payloads = Payloads(shelf, "dispatcher", now=clock)
 
     hung = await payloads.keep(WORKSPACE, answer(), within=SOON)
-    at_once = await payloads.keep(WORKSPACE, answer(), within=timedelta(days=1))
+    at_once = await payloads.keep(WORKSPACE, answer(), within=timedelta(seconds=5))
     asked_while_resting = shelf.asked
     shelf.gate.set()
     clock.now = REST.total_seconds()
