@@ -1,1 +1,1 @@
-"""Recovers leases, keeps event partitions ahead, measures the queue."""
+"""Relays the audit log, watches, alerts, recovers, and forgets what is old."""

@@ -1,6 +1,8 @@
 """Take deliveries back from workers that went silent, and wake the dispatchers for them."""
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
@@ -22,8 +24,8 @@ class Recovery:
 
     async def round(self) -> None:
         for workspace in await self._gateway.active_workspaces():
-            sending = await self._gateway.recover_sending_leases(workspace)
-            claimed = await self._gateway.recover_claimed_leases(workspace, self._claimed_lease)
+            sending = await _all_of(partial(self._gateway.recover_sending_leases, workspace))
+            claimed = await _all_of(partial(self._gateway.recover_claimed_leases, workspace, self._claimed_lease))
             if sending or claimed:
                 self._tell(workspace, sending, claimed)
 
@@ -32,3 +34,11 @@ class Recovery:
         recovered_total.add(claimed, {"lease": "claimed"})
         get_logger().warning("leases.recovered", workspace_id=str(workspace), sending=sending, claimed=claimed)
         self._bus.wake(self._topology.wakeup_dispatch(workspace))
+
+
+async def _all_of(take: Callable[[], Awaitable[int]]) -> int:
+    """A call takes a bounded number; after a crash of many there are more."""
+    total = 0
+    while taken := await take():
+        total += taken
+    return total
