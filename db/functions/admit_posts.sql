@@ -27,6 +27,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
     _endpoint record;
+    _some_staged boolean := jsonb_path_exists(p_posts, '$[*].request');
     _chosen int[];
     _verdicts jsonb;
     _routes record;
@@ -48,21 +49,24 @@ BEGIN
     INTO _chosen, _verdicts
     FROM pass_posts(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps, p_posts, p_past_gate) AS g;
 
-    _routes := route_posts(p_workspace_id, p_posts, ARRAY(
-        SELECT c FROM unnest(_chosen) AS c WHERE NOT p_posts -> (c - 1) ? 'request'));
-    SELECT _verdicts || coalesce(jsonb_object_agg(m.place, jsonb_build_object(
-               'verdict', 'missing_profiles', 'missing_profiles', m.profiles)), '{}')
-    INTO _verdicts
-    FROM jsonb_each(_routes.missing) AS m (place, profiles);
+    _routes := route_posts(p_workspace_id, p_posts, CASE WHEN _some_staged THEN ARRAY(
+        SELECT c FROM unnest(_chosen) AS c WHERE NOT p_posts -> (c - 1) ? 'request') ELSE _chosen END);
+    IF _routes.missing <> '{}' THEN
+        _chosen := ARRAY(SELECT c FROM unnest(_chosen) AS c WHERE NOT _routes.missing ? c::text);
+        SELECT _verdicts || jsonb_object_agg(m.place, jsonb_build_object(
+                   'verdict', 'missing_profiles', 'missing_profiles', m.profiles))
+        INTO _verdicts
+        FROM jsonb_each(_routes.missing) AS m (place, profiles);
+    END IF;
 
     _receipts := take_receipts(
-        p_workspace_id, p_endpoint_id, _endpoint.hash_drop_window_sec, p_posts, p_payload_hashes,
-        ARRAY(SELECT c FROM unnest(_chosen) AS c WHERE NOT _verdicts ? c::text));
+        p_workspace_id, p_endpoint_id, _endpoint.hash_drop_window_sec, p_posts, p_payload_hashes, _chosen);
     _verdicts := _verdicts || _receipts.verdicts;
 
     _answers := enqueue_posts(
-        p_workspace_id, p_posts,
-        ARRAY(SELECT c FROM unnest(_receipts.places) AS c WHERE NOT p_posts -> (c - 1) ? 'request'),
+        p_workspace_id, p_posts, CASE WHEN _some_staged THEN ARRAY(
+            SELECT c FROM unnest(_receipts.places) AS c WHERE NOT p_posts -> (c - 1) ? 'request')
+        ELSE _receipts.places END,
         _routes.places, _routes.channel_ids, _routes.renderings, _routes.dedup_ttls, NULL, p_audit_deduped);
 
     INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, finished_at, stats_json)

@@ -27,6 +27,11 @@ DECLARE
     _round jsonb;
     _answers jsonb := '{}';
 BEGIN
+    IF cardinality(p_chosen) = 1 THEN
+        RETURN enqueue_distinct_posts(p_workspace_id, p_posts, p_chosen, p_places, p_channel_ids, p_renderings,
+                                      p_dedup_ttls, p_now, p_audit_deduped);
+    END IF;
+
     SELECT array_agg(r.places ORDER BY r.round)
     INTO _rounds
     FROM (

@@ -17,23 +17,29 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _paying int[] := ARRAY(SELECT g.place::int FROM unnest(p_past_gate) WITH ORDINALITY AS g (past, place)
-                           WHERE NOT g.past ORDER BY g.place);
+    _paying int[];
     _gate record;
     _refused int[];
 BEGIN
+    chosen := ARRAY(SELECT generate_series(1, jsonb_array_length(p_posts)));
+    verdicts := '{}';
+    IF rate_step(p_rate) = interval '0' THEN
+        RETURN;
+    END IF;
+
+    _paying := ARRAY(SELECT g.place::int FROM unnest(p_past_gate) WITH ORDINALITY AS g (past, place)
+                     WHERE NOT g.past ORDER BY g.place);
     _gate := pass_gate(p_workspace_id, p_endpoint_id, p_rate, cardinality(_paying));
     _refused := _paying[_gate.passed + 1:];
-    chosen := ARRAY(SELECT p FROM generate_series(1, jsonb_array_length(p_posts)) AS p WHERE p <> ALL (_refused));
-
-    verdicts := '{}';
-    IF _refused <> '{}' THEN
-        PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_rate_limited', 'rate_limited',
-                               jsonb_build_object('code', 'rate_limited'),
-                               p_posts #>> ARRAY[(_refused[1] - 1)::text, 'trace_id'], cardinality(_refused));
-        SELECT jsonb_object_agg(r.place, jsonb_build_object(
-                   'verdict', 'rate_limited', 'retry_after_ms', ceil(extract(epoch FROM _gate.wait) * 1000)))
-        INTO verdicts
-        FROM unnest(_refused) AS r (place);
+    IF _refused = '{}' THEN
+        RETURN;
     END IF;
+    PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_rate_limited', 'rate_limited',
+                           jsonb_build_object('code', 'rate_limited'),
+                           p_posts #>> ARRAY[(_refused[1] - 1)::text, 'trace_id'], cardinality(_refused));
+    chosen := ARRAY(SELECT c FROM unnest(chosen) AS c WHERE c <> ALL (_refused));
+    SELECT jsonb_object_agg(r.place, jsonb_build_object(
+               'verdict', 'rate_limited', 'retry_after_ms', ceil(extract(epoch FROM _gate.wait) * 1000)))
+    INTO verdicts
+    FROM unnest(_refused) AS r (place);
 END $$;

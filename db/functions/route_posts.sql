@@ -42,7 +42,10 @@ BEGIN
     INTO places, channel_ids, renderings, dedup_ttls, _lacking
     FROM routed r;
 
-    SELECT coalesce(jsonb_object_agg(l.place, missing_profiles(p_workspace_id, p_posts -> (l.place - 1))), '{}')
-    INTO missing
-    FROM unnest(_lacking) AS l (place);
+    missing := '{}';
+    IF _lacking IS NOT NULL THEN
+        SELECT jsonb_object_agg(l.place, missing_profiles(p_workspace_id, p_posts -> (l.place - 1)))
+        INTO missing
+        FROM unnest(_lacking) AS l (place);
+    END IF;
 END $$;

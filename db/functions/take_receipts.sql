@@ -28,7 +28,7 @@ DECLARE
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
 BEGIN
-    PERFORM pg_advisory_xact_lock(l.lock)
+    PERFORM pg_advisory_xact_lock(l.lock) -- in one order
     FROM (
         SELECT DISTINCT hashtextextended(p_endpoint_id || p_payload_hashes[c.place], 0) AS lock
         FROM unnest(p_chosen) AS c (place)
