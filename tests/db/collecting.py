@@ -6,8 +6,8 @@ from typing import Any
 
 import asyncpg
 from db.builders import Tenant
+from db.staging import Staging
 from db.test_media_origin import PNG, ref
-from db.test_staged_posts import Staging
 
 KEEP, LARGE, LARGE_BYTES = timedelta(days=30), timedelta(days=7), 20 * 1024 * 1024
 LEASE = timedelta(seconds=60)

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 from db.builders import Tenant
 from db.consistency import consistent
+from db.doors import open_door
 from db.operators import Operator
+from db.staging import Staging
 from harness.databases import Database
 
 
@@ -23,3 +25,10 @@ async def operator(tenant: Tenant) -> AsyncIterator[Operator]:
     made = Operator(tenant)
     yield made
     assert await made.disagreements() == []
+
+
+@pytest.fixture
+async def staging(tenant: Tenant) -> Staging:
+    """Two channels, and a door through which posts are staged for them."""
+    await tenant.channels(2)
+    return Staging(tenant, await open_door(tenant))

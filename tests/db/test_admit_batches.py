@@ -6,7 +6,7 @@ from typing import Any
 
 from db.builders import Tenant
 from db.consistency import consistent
-from db.test_admit_posts import Door, open_door
+from db.doors import Door, open_door
 
 BATCHES = 64
 REQUEST = {"text": "hello", "media": [{"type": "image", "url": "https://example.com/a.png"}]}

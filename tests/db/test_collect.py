@@ -7,9 +7,9 @@ import asyncpg
 import pytest
 from db.builders import Tenant, is_waiting, running
 from db.collecting import CAT, KEEP, LARGE_BYTES, age, bury, doom, end_leases, fetching
-from db.test_admit_posts import open_door
+from db.doors import open_door
+from db.staging import REQUEST, Staging
 from db.test_media_origin import PNG, read, remember
-from db.test_staged_posts import REQUEST, Staging
 from harness.eventually import eventually
 
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from db.builders import Tenant, is_waiting, running
 from db.collecting import CAT, age_fetches, bury, doom, doom_strays, end_leases, fetching
-from db.test_admit_posts import open_door
+from db.doors import open_door
+from db.staging import Staging
 from db.test_media_origin import PNG, read, remember
-from db.test_staged_posts import Staging
 from harness.eventually import eventually
 
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from db.builders import Tenant
-from db.test_admit_posts import Door, open_door
+from db.doors import Door, open_door
 
 BEFORE = 20_000
 PLANNED = 8

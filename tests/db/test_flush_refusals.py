@@ -2,7 +2,7 @@
 
 import json
 
-from db.test_admit_posts import open_door
+from db.doors import open_door
 from db.test_refuse_ingress import SECOND, refuse, told
 
 FLUSH = "SELECT flush_refusals()"

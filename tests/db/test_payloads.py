@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 from db.builders import Tenant, permanent
-from db.test_admit_posts import Door, open_door
+from db.doors import Door, open_door
 from db.test_refuse_ingress import SECOND
 
 NOTE = "SELECT note_payload_access($1, $2, $3, $4, $5)"

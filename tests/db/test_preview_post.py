@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from db.builders import Tenant, sent
-from db.test_admit_posts import Door, open_door
+from db.doors import Door, open_door
 from db.test_routed_channels import TABLE, TEXT
 
 SOON = timedelta(hours=2)

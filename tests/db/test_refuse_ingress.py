@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 from db.builders import Tenant
-from db.test_admit_posts import Door, open_door
+from db.doors import Door, open_door
 
 SECOND = "UPDATE ingress_gates SET reported_at = reported_at - interval '1.1 seconds'"
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 from db.builders import Tenant
-from db.test_admit_posts import open_door
-from db.test_staged_posts import Staging
+from db.doors import open_door
+from db.staging import Staging
 
 OLDER = timedelta(minutes=10)
 

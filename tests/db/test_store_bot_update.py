@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from db.builders import Tenant
-from db.test_admit_posts import Door, open_door
+from db.doors import Door, open_door
 
 
 async def store(door: Door, key: str = "mid.1", **fields: Any) -> dict[str, Any]:

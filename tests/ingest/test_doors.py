@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from autopost_ingest.doors import Memory
+from harness.eventually import eventually
 
 
 class Reads:
@@ -40,9 +41,8 @@ async def test_when_it_is_forgotten_one_asks_for_all(reads):
     reads.answers["known"] = "b"
 
     crowd = [asyncio.create_task(memory.get("known")) for _ in range(50)]
-    await asyncio.sleep(0)
+    await eventually(lambda: len(reads.asked) == 2)  # by then all of them have asked
     crowd[0].cancel()
-    await asyncio.sleep(0)
     reads.open.set()
     told = await asyncio.gather(*crowd, return_exceptions=True)
 
@@ -54,11 +54,10 @@ async def test_what_was_never_found_is_asked_for_by_each(reads):
     """A secret that was just made works at once, whoever asked for it a moment before."""
     memory = Memory(reads.read, timedelta(hours=1))
     early = asyncio.create_task(memory.get("new"))
-    await asyncio.sleep(0)
+    await eventually(lambda: reads.asked == ["new"])
 
     late = asyncio.create_task(memory.get("new"))
-    await asyncio.sleep(0)
+    await eventually(lambda: reads.asked == ["new"] * 2)
     reads.open.set()
 
     assert [await early, await late] == ["", ""]
-    assert reads.asked == ["new"] * 2

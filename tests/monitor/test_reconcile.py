@@ -11,8 +11,8 @@ from autopost_monitor.stuck import Patience, StuckPosts, StuckWatch
 from autopost_runtime import metrics
 from autopost_runtime.postgres import open_database
 from db.builders import Tenant
-from db.test_admit_posts import open_door
-from db.test_staged_posts import Staging
+from db.doors import open_door
+from db.staging import Staging
 from harness.databases import Database
 
 AT_ONCE = timedelta(0)
