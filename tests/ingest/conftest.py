@@ -19,6 +19,7 @@ from autopost_runtime.web import serve
 from harness.databases import Database
 
 from ingest.door import Door, Ear
+from ingest.pictures import Pictures, pictures
 
 
 @pytest.fixture
@@ -33,3 +34,10 @@ async def door(seeded_database: Database) -> AsyncIterator[Door]:
         app = application(admission, materializer, enqueuer, dry_runner)
         async with await serve(app, "127.0.0.1", 0) as site:
             yield Door(site.url, http, seeded_database, ear)
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Pictures]:
+    """Where media is fetched from."""
+    async with pictures() as made:
+        yield made

@@ -1,7 +1,6 @@
 """A download is whole, of the right kind, measured and named, or there is none."""
 
 import tracemalloc
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any
@@ -15,7 +14,7 @@ from autopost_ingest.media_types import HEAD, content_type_of, fits
 from autopost_runtime.fetch import Fetcher, Unfetched
 from yarl import URL
 
-from ingest.pictures import GIF, GUARD, JPEG, MP4, PDF, PNG, Pictures, pictures
+from ingest.pictures import GIF, GUARD, JPEG, MP4, PDF, PNG, Pictures
 
 FETCHER = Fetcher(GUARD)
 WEBP = {
@@ -24,12 +23,6 @@ WEBP = {
     "VP8 ": b"RIFF____WEBPVP8 " + bytes(10) + (640).to_bytes(2, "little") + (480).to_bytes(2, "little"),
 }
 BMP = b"BM" + bytes(12) + b"\x28\0\0\0" + (20).to_bytes(4, "little") + (-10).to_bytes(4, "little", signed=True)
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Pictures]:
-    async with pictures() as made:
-        yield made
 
 
 async def download(url: str, kind: MediaType = "image", limits: Limits = Limits()) -> Downloaded:  # noqa: B008

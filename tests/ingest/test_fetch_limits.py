@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,12 +16,6 @@ from ingest.pictures import GUARD, Pictures, pictures
 
 SECOND = timedelta(seconds=1)
 PLENTY = timedelta(seconds=20)
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Pictures]:
-    async with pictures() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

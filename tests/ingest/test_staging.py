@@ -15,16 +15,10 @@ from harness.eventually import eventually
 from harness.telegram_media import png
 
 from ingest.door import DEMO_WORKSPACE, SHOP, TABLES
-from ingest.pictures import GIF, PDF, PNG, Pictures, pictures
+from ingest.pictures import GIF, PDF, PNG, Pictures
 from ingest.workshop import Workshop, keys, workshop
 
 DIGEST = sha256(PNG).hexdigest()
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Pictures]:
-    async with pictures() as made:
-        yield made
 
 
 @pytest.fixture

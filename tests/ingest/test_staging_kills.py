@@ -24,7 +24,7 @@ from harness.eventually import eventually
 from harness.telegram_media import png
 
 from ingest.mortal import POINTS
-from ingest.pictures import MP4, PNG, Pictures, pictures
+from ingest.pictures import MP4, PNG, Pictures
 from ingest.workshop import configured, ingesting, keys
 
 SECRET = "a secret of the kill tests"
@@ -78,12 +78,6 @@ async def stage(database: Database, s3: Bucket) -> AsyncIterator[Stage]:
             "VALUES ($1, 'webhook_push', $2, NULL)",
             *(made.tenant.workspace, sha256(SECRET.encode()).hexdigest()),
         )
-        yield made
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Pictures]:
-    async with pictures() as made:
         yield made
 
 

@@ -1,11 +1,9 @@
 """Those who fetch for staged posts: any number, stopped, killed, robbed of a lease, and in nobody's way."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from hashlib import sha256
 
-import pytest
 from aiohttp import web
 from harness.buckets import Bucket
 from harness.databases import Database
@@ -13,16 +11,10 @@ from harness.eventually import eventually
 from harness.telegram_media import png
 
 from ingest.door import SHOP, SHOP_WORKSPACE
-from ingest.pictures import PNG, Handler, Pictures, pictures
+from ingest.pictures import PNG, Handler, Pictures
 from ingest.workshop import keys, workshop
 
 DIGEST = sha256(PNG).hexdigest()
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Pictures]:
-    async with pictures() as made:
-        yield made
 
 
 def hanging(begun: asyncio.Event) -> Handler:
