@@ -908,6 +908,7 @@ SET check_function_bodies = off;
 \ir functions/choose_deliveries.sql
 \ir functions/claim_deliveries.sql
 \ir functions/claim_pull_sources.sql
+\ir functions/claimed_in_common.sql
 \ir functions/close_window.sql
 \ir functions/commit_deliveries.sql
 \ir functions/commit_sent.sql

@@ -8,7 +8,7 @@
 -- channels, counts         every channel given, and how many were taken of it
 -- more, tight              whether it has more waiting, and whether no place is left in it
 -- Changes   channels.next_allowed_at, platform_limits.next_allowed_at; a gate that gave nothing is not written
--- Locks     nothing more: the caller holds the groups and the channels
+-- Locks     nothing more: the caller holds the groups and the channels, so that each is written where it was read
 CREATE OR REPLACE FUNCTION choose_deliveries(
     p_workspace_id uuid,
     p_channel_ids uuid[],
@@ -27,99 +27,96 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
+DECLARE
+    _share int := (p_limit + cardinality(p_channel_ids) - 1) / cardinality(p_channel_ids);
 BEGIN
-    WITH open_channels AS MATERIALIZED (
-        SELECT p.channel_id, c.platform, c.rate_group, d.next_due_at, d.low_water, c.base, c.step, c.room,
-               c.max_parallel - f.flying AS free,
-               least(c.max_parallel - f.flying, ceil(p_limit::numeric / cardinality(p_channel_ids))) AS places
-        FROM unnest(p_channel_ids) AS p (channel_id)
-        CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
-            SELECT c.platform, c.rate_group, c.max_parallel, gate.base, gate.step, gate.room
-            FROM channels c
-            CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, p_now, p_tolerance) AS gate
-            WHERE c.workspace_id = p_workspace_id
-              AND c.channel_id = p.channel_id
-              AND gate.room > 0
-              AND channel_opens_at(c, p_now) <= p_now
-            OFFSET 0
-        ) AS c
-        CROSS JOIN LATERAL (
-            SELECT d.next_due_at, d.low_water
-            FROM channel_due d
-            WHERE d.workspace_id = p_workspace_id
-              AND d.channel_id = p.channel_id
-            OFFSET 0
-        ) AS d
-        CROSS JOIN LATERAL (
-            SELECT coalesce(sum(CASE k.side WHEN 'started' THEN k.total ELSE -k.total END), 0)::int AS flying
-            FROM channel_counters k
-            WHERE k.workspace_id = p_workspace_id
-              AND k.channel_id = p.channel_id
-        ) AS f
-    ), waiting AS MATERIALIZED (
-        SELECT o.channel_id, o.platform, o.rate_group, o.next_due_at, o.base, o.step, o.room, o.places,
-               q.delivery_id, q.nth
-        FROM open_channels o
-        CROSS JOIN LATERAL (
-            SELECT w.delivery_id, row_number() OVER (ORDER BY w.sort_at, w.delivery_id) AS nth
-            FROM (
-                SELECT q.delivery_id, q.sort_at
-                FROM delivery_queue q
-                WHERE q.workspace_id = p_workspace_id
-                  AND q.channel_id = o.channel_id
-                  AND NOT q.asleep
-                  AND q.sort_at >= o.low_water
-                  AND q.claim_token IS NULL
-                ORDER BY q.sort_at, q.delivery_id
-                LIMIT o.places + 1 -- one more than may be taken tells whether anything is left
-            ) AS w
-        ) AS q
-        WHERE o.places > 0
-    ), chosen AS MATERIALIZED (
-        SELECT w.channel_id, w.platform, w.rate_group, w.delivery_id, w.step, w.nth, w.next_due_at,
-               w.base + (w.nth - 1) * w.step AS own_slot,
-               gate.base AS group_base, gate.step AS group_step, gate.room AS group_room,
-               row_number() OVER turns AS group_nth
-        FROM waiting w
-        JOIN platform_limits g
-          ON g.workspace_id = p_workspace_id
-         AND g.platform = w.platform
-         AND g.rate_group = w.rate_group
+    WITH groups AS MATERIALIZED (
+        SELECT g.platform, g.rate_group, g.ctid AS group_place, gate.base, gate.step, gate.room
+        FROM platform_limits g
         CROSS JOIN LATERAL slot_gate(g.next_allowed_at, g.rate_rps, p_now, p_tolerance) AS gate
-        WHERE w.nth <= least(w.room, w.places)
-        WINDOW turns AS (PARTITION BY w.platform COLLATE "C", w.rate_group COLLATE "C"
-                         ORDER BY w.nth, w.next_due_at, w.channel_id)
+        WHERE g.workspace_id = p_workspace_id
+    ), open_channels AS MATERIALIZED (
+        SELECT o.*,
+               row_number() OVER (ORDER BY o.next_due_at, o.channel_id) AS turn,
+               ARRAY(
+                   SELECT q.delivery_id
+                   FROM delivery_queue q
+                   WHERE q.workspace_id = p_workspace_id
+                     AND q.channel_id = o.channel_id
+                     AND NOT q.asleep
+                     AND q.sort_at >= o.low_water
+                     AND q.claim_token IS NULL
+                   ORDER BY q.sort_at, q.delivery_id
+                   LIMIT CASE WHEN o.places > 0 THEN o.places + 1 ELSE 0 END -- one more tells whether anything is left
+               ) AS waiting
+        FROM (
+            SELECT p.channel_id, c.place, c.base, c.step, c.room, d.next_due_at, d.low_water,
+                   g.group_place, g.base AS group_base, g.step AS group_step, g.room AS group_room,
+                   c.max_parallel - f.flying AS free,
+                   least(c.max_parallel - f.flying, _share) AS places
+            FROM unnest(p_channel_ids) AS p (channel_id)
+            CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+                SELECT c.ctid AS place, c.platform, c.rate_group, c.max_parallel, gate.base, gate.step, gate.room
+                FROM channels c
+                CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, p_now, p_tolerance) AS gate
+                WHERE c.workspace_id = p_workspace_id
+                  AND c.channel_id = p.channel_id
+                  AND gate.room > 0
+                  AND channel_opens_at(c, p_now) <= p_now
+                OFFSET 0
+            ) AS c
+            CROSS JOIN LATERAL (
+                SELECT d.next_due_at, d.low_water
+                FROM channel_due d
+                WHERE d.workspace_id = p_workspace_id
+                  AND d.channel_id = p.channel_id
+                OFFSET 0
+            ) AS d
+            CROSS JOIN LATERAL (
+                SELECT coalesce(sum(CASE k.side WHEN 'started' THEN k.total ELSE -k.total END), 0)::int AS flying
+                FROM channel_counters k
+                WHERE k.workspace_id = p_workspace_id
+                  AND k.channel_id = p.channel_id
+            ) AS f
+            JOIN groups g
+              ON g.platform = c.platform
+             AND g.rate_group = c.rate_group
+        ) AS o
+    ), chosen AS (
+        SELECT o.channel_id, o.place, o.step, o.group_place, o.group_base, o.group_step, o.group_room, o.turn,
+               q.delivery_id, q.nth,
+               o.base + (q.nth - 1) * o.step AS own_slot,
+               row_number() OVER (PARTITION BY o.group_place ORDER BY q.nth, o.turn) AS group_nth
+        FROM open_channels o
+        CROSS JOIN LATERAL unnest(o.waiting[:least(o.room, o.places)]) WITH ORDINALITY AS q (delivery_id, nth)
     ), slotted AS MATERIALIZED (
-        SELECT c.channel_id, c.platform, c.rate_group, c.delivery_id, c.step, c.group_base, c.group_step,
+        SELECT c.channel_id, c.place, c.step, c.group_place, c.group_base, c.group_step, c.delivery_id,
                greatest(c.own_slot, c.group_base + (c.group_nth - 1) * c.group_step) AS slot_at
         FROM chosen c
         WHERE c.group_nth <= c.group_room
-        ORDER BY c.nth, c.next_due_at, c.channel_id -- the turns
+        ORDER BY c.nth, c.turn
         LIMIT p_limit
+    ), served AS MATERIALIZED (
+        SELECT s.channel_id, s.place, s.step, count(*)::int AS taken, max(s.slot_at) + s.step AS gate
+        FROM slotted s
+        GROUP BY s.channel_id, s.place, s.step
     ), channel_gates AS (
         UPDATE channels c
         SET next_allowed_at = s.gate
-        FROM (
-            SELECT channel_id, max(slot_at + step) AS gate
-            FROM slotted
-            WHERE step > interval '0'
-            GROUP BY channel_id
-        ) AS s
-        WHERE c.workspace_id = p_workspace_id
-          AND c.channel_id = s.channel_id
+        FROM served s
+        WHERE c.ctid = s.place
+          AND s.step > interval '0'
     ), group_gates AS (
         UPDATE platform_limits g
         SET next_allowed_at = s.gate,
             updated_at = p_now
         FROM (
-            SELECT platform, rate_group, group_base + count(*) * group_step AS gate
+            SELECT group_place, group_base + count(*) * group_step AS gate
             FROM slotted
             WHERE group_step > interval '0'
-            GROUP BY platform, rate_group, group_base, group_step
+            GROUP BY group_place, group_base, group_step
         ) AS s
-        WHERE g.workspace_id = p_workspace_id
-          AND g.platform = s.platform
-          AND g.rate_group = s.rate_group
+        WHERE g.ctid = s.group_place
     ), looked_at AS MATERIALIZED (
         -- Grouped, not joined: a planner that takes each side for one row would compare each with each.
         SELECT l.channel_id, sum(l.taken)::int AS taken, sum(l.waits) > sum(l.taken) AS more,
@@ -127,11 +124,9 @@ BEGIN
         FROM (
             SELECT p.channel_id, 0 AS taken, 0 AS waits, NULL::int AS free FROM unnest(p_channel_ids) AS p (channel_id)
             UNION ALL
-            SELECT o.channel_id, 0, 0, o.free FROM open_channels o
+            SELECT o.channel_id, 0, cardinality(o.waiting), o.free FROM open_channels o
             UNION ALL
-            SELECT w.channel_id, 0, 1, NULL FROM waiting w
-            UNION ALL
-            SELECT s.channel_id, 1, 0, NULL FROM slotted s
+            SELECT s.channel_id, s.taken, 0, NULL FROM served s
         ) AS l
         GROUP BY l.channel_id
         ORDER BY l.channel_id

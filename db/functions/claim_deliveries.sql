@@ -6,14 +6,16 @@
 --
 -- Guarantees   status sending, attempt + 1, a fresh claim_token, sending_lease_until in the future, send_attempt
 --              written: all before the caller sees the row
--- Plan         what to send; on the first row of each rendering alone, which the others share
+-- Shared       what many rows have in common, on the first row alone: {"plans": {rendering_id: what to send},
+--              "channels": {channel_id: {platform, target_id, auth_ref, rate_group, settings, pace}}};
+--              the pace is the least distance between two calls of a delivery, in seconds
 -- Verify       the last attempt may have arrived, and the channel wants the platform to be asked before another
 -- Empty        when the workspace is not active, another claim is in it right now, or nothing may go out yet
 -- Cost         follows what is claimed: only channels that channel_due calls due are looked at, each once
 -- Changes      queued | retry -> sending
 -- Appends      send_attempt
 -- Locks        platform_limits, channels, deliveries: each by key. After platform_limits it skips what others hold.
--- Steps        ready_channels, wake_sleepers, choose_deliveries, settle_channels, and the taking here
+-- Steps        ready_channels, wake_sleepers, choose_deliveries, settle_channels, claimed_in_common, and the taking here
 --
 -- How a channel is closed. What a claim reads in the queue may be outdated by a delivery that is being
 -- enqueued. So a channel is declared empty only under FOR UPDATE on its channel_due, which no transaction can share
@@ -33,24 +35,17 @@ RETURNS TABLE (
     message_id uuid,
     channel_id uuid,
     rendering_id uuid,
-    plan jsonb,
     attempt int,
     claim_token uuid,
     sending_lease_until timestamptz,
     slot_at timestamptz,
-    pace interval,
-    group_pace interval,
-    platform text,
-    target_id text,
-    auth_ref text,
-    rate_group text,
-    settings jsonb,
     render_meta jsonb,
     verify boolean,
     trace_id text,
     traceparent text,
     created_at timestamptz,
-    next_due_at timestamptz
+    next_due_at timestamptz,
+    shared jsonb
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -66,7 +61,8 @@ DECLARE
     _taken uuid[] := '{}';
     _slots timestamptz[];
     _places tid[];
-    _turns bigint[];
+    _renderings uuid[];
+    _shared jsonb;
     _counts int[];
     _more boolean[];
     _tight boolean[];
@@ -108,22 +104,23 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Held by key, then taken by place: see hold_claims.
-    SELECT array_agg(d.place), array_agg(t.slot_at), array_agg(t.turn)
-    INTO _places, _slots, _turns
-    FROM (
-        SELECT *
-        FROM unnest(_taken, _slots) WITH ORDINALITY AS g (delivery_id, slot_at, turn)
-        ORDER BY g.delivery_id
-    ) AS t
+    -- Held by key, then taken by place: see hold_claims. Nobody is waited for, so they come in the order of their turns.
+    SELECT array_agg(d.place), array_agg(t.slot_at), array_agg(DISTINCT d.rendering_id)
+    INTO _places, _slots, _renderings
+    FROM unnest(_taken, _slots) AS t (delivery_id, slot_at)
     CROSS JOIN LATERAL (
-        SELECT d.ctid AS place
+        SELECT d.ctid AS place, d.rendering_id
         FROM deliveries d
         WHERE d.workspace_id = p_workspace_id
           AND d.delivery_id = t.delivery_id
           AND d.status IN ('queued', 'retry')
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS d;
+    _shared := claimed_in_common(
+        p_workspace_id,
+        ARRAY(SELECT p.channel_id FROM unnest(_channels, _counts) AS p (channel_id, taken) WHERE p.taken > 0),
+        _renderings
+    );
 
     RETURN QUERY
     WITH took AS (
@@ -138,10 +135,10 @@ BEGIN
             hold_reason = NULL,
             event_count = d.event_count + 1,
             updated_at = _now
-        FROM unnest(_places, _slots, _turns) AS h (place, slot_at, turn)
+        FROM unnest(_places, _slots) WITH ORDINALITY AS h (place, slot_at, turn)
         WHERE d.ctid = h.place
-        RETURNING d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.attempt, d.sending_lease_until,
-                  d.slot_at, d.render_meta, d.last_error, d.trace_id, d.traceparent, d.created_at, h.turn
+        RETURNING d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.attempt, d.slot_at, d.render_meta,
+                  d.last_error, d.trace_id, d.traceparent, d.created_at, h.turn
     ), told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT id_in(_ids, _first_id + t.turn), p_workspace_id, t.delivery_id, t.message_id, t.channel_id,
@@ -151,32 +148,17 @@ BEGIN
         FROM took t
         ORDER BY t.turn
     )
-    SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id,
-           CASE WHEN t.is_first THEN (
-               SELECT r.plan
-               FROM renderings r
-               WHERE r.workspace_id = p_workspace_id
-                 AND r.rendering_id = t.rendering_id
-           ) END,
-           t.attempt, _token, t.sending_lease_until,
-           t.slot_at, greatest(rate_step(c.rate_rps), rate_step(g.rate_rps)), rate_step(g.rate_rps),
-           c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref), c.rate_group, c.settings, t.render_meta,
-           c.on_ambiguous = 'verify' AND (t.last_error @> '{"ambiguous": true}') IS TRUE,
-           t.trace_id, t.traceparent, t.created_at, _next
-    FROM (
-        SELECT took.*, row_number() OVER (PARTITION BY took.rendering_id ORDER BY took.turn) = 1 AS is_first
-        FROM took
-    ) AS t
-    JOIN channels c
-      ON c.workspace_id = p_workspace_id
-     AND c.channel_id = t.channel_id
-    JOIN platform_limits g
-      ON g.workspace_id = p_workspace_id
-     AND g.platform = c.platform
-     AND g.rate_group = c.rate_group
-    LEFT JOIN channel_auth a
-      ON a.workspace_id = p_workspace_id
-     AND a.channel_id = t.channel_id
+    SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, _now + p_lease, t.slot_at,
+           t.render_meta,
+           CASE WHEN t.last_error @> '{"ambiguous": true}' THEN (
+               SELECT c.on_ambiguous = 'verify'
+               FROM channels c
+               WHERE c.workspace_id = p_workspace_id
+                 AND c.channel_id = t.channel_id
+           ) ELSE false END,
+           t.trace_id, t.traceparent, t.created_at, _next,
+           CASE WHEN t.turn = 1 THEN _shared END
+    FROM took t
     ORDER BY t.turn;
 
     GET DIAGNOSTICS _got = ROW_COUNT;

@@ -39,6 +39,11 @@ DECLARE
     _unknown text;
     _all_sent boolean;
     _some_failed boolean;
+    _delivery_ids uuid[];
+    _claim_tokens uuid[];
+    _provider_message_ids text[];
+    _parts jsonb[];
+    _metas jsonb[];
     _places tid[];
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
@@ -47,10 +52,17 @@ BEGIN
                WHERE coalesce(o.result, '') NOT IN ('sent', 'failed', 'released')
                   OR (o.result = 'failed' AND (coalesce(o.category, '') NOT IN ('TRANSIENT', 'PERMANENT')
                                                OR coalesce(o.scope, '') NOT IN ('delivery', 'channel', 'platform')))),
-           bool_and(o.result = 'sent'),
-           bool_or(o.result = 'failed')
-    INTO _unknown, _all_sent, _some_failed
-    FROM jsonb_to_recordset(p_outcomes) AS o (result text, category text, scope text);
+           bool_and(o.result = 'sent') AS all_sent,
+           bool_or(o.result = 'failed') AS some_failed,
+           array_agg(o.delivery_id) AS delivery_ids,
+           array_agg(o.claim_token) AS claim_tokens,
+           array_agg(o.provider_message_id) AS provider_message_ids,
+           array_agg(o.parts) AS parts,
+           array_agg(o.meta) AS metas
+    INTO _unknown, _all_sent, _some_failed, _delivery_ids, _claim_tokens, _provider_message_ids, _parts, _metas
+    FROM jsonb_to_recordset(p_outcomes)
+        AS o (result text, category text, scope text, delivery_id uuid, claim_token uuid, provider_message_id text,
+              parts jsonb, meta jsonb);
     IF _unknown IS NOT NULL THEN
         RAISE EXCEPTION 'unknown outcome %', _unknown
             USING ERRCODE = 'AP001', HINT = 'result is sent, failed or released; a failure has a category and a scope';
@@ -59,18 +71,19 @@ BEGIN
     IF EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0) THEN
         PERFORM lock_gates(p_workspace_id, p_outcomes);
     ELSIF _all_sent THEN
-        RETURN QUERY SELECT * FROM commit_sent(p_workspace_id, p_outcomes);
+        RETURN QUERY
+        SELECT *
+        FROM commit_sent(p_workspace_id, _delivery_ids, _claim_tokens, _provider_message_ids, _parts, _metas);
         RETURN;
     ELSIF _some_failed THEN
         PERFORM lock_gates(p_workspace_id, p_outcomes);
     END IF;
-    _places := hold_claims(p_workspace_id, p_outcomes);
+    _places := hold_claims(p_workspace_id, _delivery_ids, _claim_tokens);
     _now := clock_timestamp();
 
     RETURN QUERY
     WITH outcomes AS MATERIALIZED (
-        SELECT g.place, g.o, (g.o ->> 'delivery_id')::uuid AS delivery_id, (g.o ->> 'claim_token')::uuid AS claim_token,
-               row_number() OVER (PARTITION BY g.o -> 'delivery_id', g.o -> 'claim_token' ORDER BY g.place) AS told
+        SELECT g.place, g.o, (g.o ->> 'delivery_id')::uuid AS delivery_id
         FROM jsonb_array_elements(p_outcomes) WITH ORDINALITY AS g (o, place)
     ), held AS MATERIALIZED (
         SELECT o.place, d.ctid AS row_place, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.max_attempts,
@@ -99,7 +112,6 @@ BEGIN
               AND c.channel_id = d.channel_id
             OFFSET 0
         ) AS c
-        WHERE o.told = 1
     ), judged AS MATERIALIZED (
         SELECT h.*,
                CASE

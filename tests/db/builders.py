@@ -124,11 +124,23 @@ class Tenant:
 
     async def claim(
         self, limit: int = 100, *, now: Any = None, lease: timedelta = LEASE, run_id: UUID | None = None
-    ) -> list[asyncpg.Record]:
+    ) -> list[dict[str, Any]]:
+        """Each with its plan and the facts of its channel, which come once for all of them."""
         query = "SELECT * FROM claim_deliveries($1, $2, $3, $4, p_now => $5)"
-        return list(await self.db.fetch(query, self.workspace, run_id or uuid4(), limit, lease, now))
+        rows = [dict(row) for row in await self.db.fetch(query, self.workspace, run_id or uuid4(), limit, lease, now)]
+        common = [row.pop("shared") for row in rows]
+        if not rows:
+            return []
+        assert common[1:] == [None] * (len(rows) - 1)
+        shared = json.loads(common[0])
+        return [
+            row
+            | shared["channels"][str(row["channel_id"])]
+            | {"plan": (shared["plans"] or {}).get(str(row["rendering_id"]))}
+            for row in rows
+        ]
 
-    async def claim_one(self) -> asyncpg.Record:
+    async def claim_one(self) -> dict[str, Any]:
         [claim] = await self.claim()
         return claim
 

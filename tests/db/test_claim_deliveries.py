@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
+from unittest.mock import ANY
 from uuid import uuid4
 
 import pytest
@@ -20,7 +21,7 @@ async def test_a_claimed_delivery_is_sending_before_anybody_sees_it(tenant):
     [event] = await tenant.events("send_attempt")
     assert (row["status"], row["attempt"], row["claim_token"]) == ("sending", 1, claim["claim_token"])
     assert row["sending_lease_until"] - row["sending_started_at"] == timedelta(seconds=60)
-    assert (claim["attempt"], claim["target_id"], json.loads(claim["settings"])) == (1, "-100", {"silent": True})
+    assert (claim["attempt"], claim["target_id"], claim["settings"]) == (1, "-100", {"silent": True})
     assert claim["sending_lease_until"] == row["sending_lease_until"]
     assert (event["attempt"], event["ended"]) == (1, "ok")
     meta = json.loads(event["meta"])
@@ -271,17 +272,16 @@ async def test_a_doubt_that_nobody_can_clear_is_held_until_a_human_has_decided(t
     assert not (await tenant.claim_one())["verify"]
 
 
-async def test_a_plan_comes_once_for_all_that_share_it(tenant):
-    await tenant.channels(3)
+async def test_what_claims_share_comes_once_for_all(tenant):
+    first, second, _ = await tenant.channels(3, settings={"silent": True})
     await tenant.enqueue("one")
     await tenant.enqueue("two")
 
-    claims = await tenant.claim()
+    rows = await tenant.db.fetch("SELECT * FROM claim_deliveries($1, $2, 5)", tenant.workspace, uuid4())
 
-    by_rendering = {claim["rendering_id"]: [] for claim in claims}
-    for claim in claims:
-        by_rendering[claim["rendering_id"]].append(claim["plan"])
-    assert sorted(plan for plan, *rest in by_rendering.values() if rest == [None, None]) == [
-        '{"parts": ["one"]}',
-        '{"parts": ["two"]}',
-    ]
+    assert [row["shared"] is None for row in rows] == [False, True, True, True, True]
+    shared = json.loads(rows[0]["shared"])
+    assert shared["plans"].keys() == {str(row["rendering_id"]) for row in rows}
+    assert sorted(plan["parts"] for plan in shared["plans"].values()) == [["one"], ["two"]]
+    assert shared["channels"].keys() == {str(row["channel_id"]) for row in rows}
+    assert shared["channels"][str(first)] == shared["channels"][str(second)] | {"target_id": ANY}

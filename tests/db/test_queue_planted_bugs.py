@@ -1,6 +1,6 @@
 """Each invariant is seen red: a bug is planted into a function, and some history finds it.
 
-Only with ``AUTOPOST_FULL=1``: it tests the tests. ``-rP`` prints how many histories it took.
+The histories only with ``AUTOPOST_FULL=1``: they test the tests. ``-rP`` prints how many it took.
 """
 
 import os
@@ -14,18 +14,21 @@ FUNCTIONS = Path(__file__).parents[2] / "db" / "functions"
 ENOUGH = 600
 BUGS = {
     "max_parallel": [("choose_deliveries", "least(c.max_parallel -", "least(c.max_parallel + 1 -")],
-    "channel slots": [("choose_deliveries", "max(slot_at + step)", "max(slot_at + step / 2)")],
+    "channel slots": [("choose_deliveries", "max(s.slot_at) + s.step AS", "max(s.slot_at) + s.step / 2 AS")],
     "channel slots of later calls": [("take_slot", "_slot + _step", "_slot")],
     "group slots": [("choose_deliveries", "group_base + count(*) * group_step", "group_base + group_step / 2")],
     "group slots of later calls": [("take_slot", "_slot + _group_step", "_slot")],
     "fence of a slot": [("take_slot", "AND d.claim_token = p_claim_token", "")],
     "burst after idling": [("slot_gate", "greatest(p_next_allowed_at, p_now - p_tolerance)", "p_next_allowed_at")],
+    "one claim ends once": [("hold_claims", "ON o.time = 1", "ON true")],
     "fence of a commit": [("hold_claims", "AND d.claim_token = o.claim_token", "")],
     "fence of a lease": [("renew_leases", "AND d.claim_token = w.claim_token", "")],
     "fence of progress": [("record_progress", "AND d.claim_token = p_claim_token", "")],
     "commit against recovery": [("hold_claims", "            FOR NO KEY UPDATE\n", "")],
-    "in-flight guard": [("enqueue_post", "'queued', 'claimed', 'sending', 'retry'", "'queued', 'claimed', 'sending'")],
-    "dedup window": [("enqueue_post", "coalesce(r.dedup_ttl_hours, 168)", "0")],
+    "in-flight guard": [
+        ("enqueue_distinct_posts", "'queued', 'claimed', 'sending', 'retry'", "'queued', 'claimed', 'sending'")
+    ],
+    "dedup window": [("enqueue_distinct_posts", "coalesce(r.dedup_ttl_hours, 168)", "0")],
     "requeue beside a twin": [("judge_requeue", "WHEN twin.status IS NOT NULL THEN 'twin_in_flight'", "")],
     "attempts": [("claim_deliveries", "attempt = d.attempt + 1", "attempt = d.attempt")],
     "transitions": [
@@ -33,7 +36,7 @@ BUGS = {
         ("recover_sending_leases", "THEN 'dead'\n                   ELSE 'retry'", "THEN 'dead'\n ELSE 'queued'"),
     ],
     "lost: lease": [("recover_sending_leases", "'-infinity') < _now\n", "'-infinity') < _now - interval '1 hour'\n")],
-    "lost: queue row": [("delivery_born", "    ) AS c;\n", "    ) AS c WHERE n.due <= _now;\n")],
+    "lost: queue row": [("delivery_born", "USING (channel_id);\n", "USING (channel_id) WHERE n.due <= _now;\n")],
     "lost: due time": [("make_channels_due", "AND NOT d.waits_for_place", "AND d.waits_for_place")],
     "lost: place": [("wake_channels", "d.waits_for_place AND NOT w.freed", "d.waits_for_place")],
     "closed while it is fed": [("settle_channels", "WHEN NOT p.channel_id = ANY (_closable) THEN", "WHEN false THEN")],
@@ -68,6 +71,13 @@ BUGS = {
 }
 
 
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_can_be_planted_where_it_was(bug):
+    """Or a function has changed, and the bug must be planted anew."""
+    for function, right, _ in BUGS[bug]:
+        assert right in (FUNCTIONS / f"{function}.sql").read_text()
+
+
 @pytest.mark.skipif(not os.environ.get("AUTOPOST_FULL"), reason="tests the tests: AUTOPOST_FULL=1")
 @pytest.mark.parametrize("bug", BUGS)
 async def test_some_history_finds_a_planted_bug(database, bug):
@@ -75,7 +85,6 @@ async def test_some_history_finds_a_planted_bug(database, bug):
     await install(connection)
     for function, right, wrong in BUGS[bug]:
         text = (FUNCTIONS / f"{function}.sql").read_text()
-        assert right in text, f"{function} has changed: plant the bug anew"
         await connection.execute(text.replace(right, wrong))
 
     tally = await run_all(database.url, list(range(1, ENOUGH)), lanes=1, shrink=False)

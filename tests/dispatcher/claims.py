@@ -8,36 +8,33 @@ from uuid import UUID, uuid4
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, WorkspaceId
 from autopost_contracts.plan import Plan, TextPart
 from autopost_dispatcher.claim import Job
-from autopost_dispatcher.gateway import Claim
+from autopost_dispatcher.gateway import Channel, Claim
 from autopost_dispatcher.lease import Lease
 
 WORKSPACE = WorkspaceId(UUID(int=1))
 
 
 def claim(**fields: Any) -> Claim:
+    """Fields of its channel are given beside its own."""
+    own = {name: fields.pop(name) for name in Channel.__struct_fields__ if name in fields}
+    channel = {"platform": "telegram", "target_id": "-1001", "auth_ref": "bot", "rate_group": "bot"} | own
     given: dict[str, Any] = {
         "workspace_id": WORKSPACE,
         "delivery_id": DeliveryId(uuid4()),
         "message_id": MessageId(uuid4()),
         "channel_id": ChannelId(uuid4()),
+        "channel": Channel(**channel),
         "plan": Plan(version=2, platform="telegram", parts=(TextPart(text="one"),)),
         "attempt": 1,
         "claim_token": ClaimToken(uuid4()),
-        "slot_in": timedelta(),
-        "pace": timedelta(),
-        "group_pace": timedelta(),
-        "rate_group": "bot",
-        "platform": "telegram",
-        "target_id": "-1001",
-        "auth_ref": "bot",
-        "settings": {},
+        "slot_in": 0.0,
         "progress": 0,
         "acknowledged": (),
         "verify": False,
         "trace_id": None,
         "traceparent": None,
         "created_at": datetime(2026, 1, 1, tzinfo=UTC),
-        "age": timedelta(),
+        "claimed_at": datetime(2026, 1, 1, tzinfo=UTC),
     }
     return Claim(**(given | fields))
 

@@ -89,7 +89,7 @@ async def test_what_is_missing_fails_where_it_belongs() -> None:
 
 async def test_a_part_that_missed_its_slot_takes_another_and_is_sent() -> None:
     platform, world = Platform(), World("one")
-    late = msgspec.structs.replace(world.job(pace=timedelta(seconds=1)), slot_at=time.monotonic() - 60)
+    late = msgspec.structs.replace(world.job(pace=1.0), slot_at=time.monotonic() - 60)
 
     outcome = await sender(platform, world).deliver(late)
 
@@ -119,7 +119,7 @@ async def test_a_claim_that_passed_on_gets_no_slot_and_sends_nothing_more() -> N
 async def test_a_worker_that_is_late_again_and_again_gives_up() -> None:
     platform, world = Platform(), World("one")
     world.slot_in = timedelta(minutes=-1)
-    late = msgspec.structs.replace(world.job(pace=timedelta(seconds=1)), slot_at=time.monotonic() - 60)
+    late = msgspec.structs.replace(world.job(pace=1.0), slot_at=time.monotonic() - 60)
 
     assert isinstance(await sender(platform, world).deliver(late), Released)
     assert platform.sent == []

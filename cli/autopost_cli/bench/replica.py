@@ -29,7 +29,7 @@ from autopost_runtime.config import Secret, load
 from autopost_runtime.http import HttpClient
 from autopost_runtime.jetstream import open_bus
 from autopost_runtime.postgres import Database, open_database
-from autopost_runtime.service import Service
+from autopost_runtime.service import Service, collect_seldom
 
 from autopost_cli.bench.arena import BenchError, settled
 from autopost_cli.bench.tenants import TOKEN
@@ -127,6 +127,7 @@ async def replica(
     """``told`` hears how many it has committed, each time some more are."""
     service = Service("dispatcher")
     _observe(config)
+    collect_seldom()
     async with open_database(config, service) as database, open_bus(config, service) as bus:
         made = Replica(service, config, database, told)
         try:

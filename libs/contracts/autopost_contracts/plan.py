@@ -100,6 +100,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def main_part(self) -> int:
         """The part that stands for the whole: the first with media, else the first."""
+        if len(self.parts) == 1:
+            return 0
         return next((index for index, part in enumerate(self.parts) if isinstance(part, MediaPart)), 0)
 
 

@@ -86,7 +86,7 @@ def run(name: str, config_type: type[C], work: Callable[[C, Service], Awaitable[
         sys.exit(2)
     logs.setup(name, config.log_format, config.log_level)
     telemetry.setup(name, config)
-    _collect_seldom()
+    collect_seldom()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         code = runner.run(_live(Service(name), config, work))
     telemetry.shutdown()
@@ -94,7 +94,7 @@ def run(name: str, config_type: type[C], work: Callable[[C, Service], Awaitable[
     os._exit(code)  # a stuck thread of a library must not keep a finished process
 
 
-def _collect_seldom() -> None:
+def collect_seldom() -> None:
     """What is loaded by now stays, and what a request leaves is mostly freed at once: looking for cycles after every
     few hundred objects was a twelfth of a busy service's time."""
     gc.freeze()

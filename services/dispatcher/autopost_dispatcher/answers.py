@@ -36,7 +36,7 @@ def _payload(claim: Claim, failure: Failed) -> Payload:
         about={
             "delivery_id": claim.delivery_id,
             "channel_id": claim.channel_id,
-            "platform": claim.platform,
+            "platform": claim.channel.platform,
             "attempt": claim.attempt,
             "code": failure.code,
             "ambiguous": failure.ambiguous,

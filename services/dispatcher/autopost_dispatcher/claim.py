@@ -26,7 +26,7 @@ BREATH = timedelta(milliseconds=10)
 claim_seconds = metrics.histogram("autopost_claim_seconds", "How long claim_deliveries took.")
 
 
-class Job(Struct, frozen=True):
+class Job(Struct, frozen=True, eq=False):
     """A claim on its way to be sent: when it was answered, until when it is safe, and which span made it."""
 
     claim: Claim
@@ -98,7 +98,7 @@ class Claimer:
         ) as span:
             claimed = await self._gateway.claim_deliveries(workspace, self._run_id, limit, self._lease)
             span.set_attribute("autopost.claimed", len(claimed.claims))
-            for claim in claimed.claims:
+            for claim in claimed.claims if telemetry.exporting() else ():
                 if link := telemetry.link_to(claim.traceparent):
                     span.add_link(link.context)
             here = telemetry.link_to(telemetry.current_traceparent())
@@ -106,7 +106,5 @@ class Claimer:
         claim_seconds.record(answered - started)
         until = started + self._lease.total_seconds()
         if claimed.claims:
-            self._take(
-                [Job(claim, answered + claim.slot_in.total_seconds(), Lease(until), here) for claim in claimed.claims]
-            )
+            self._take([Job(claim, answered + claim.slot_in, Lease(until), here) for claim in claimed.claims])
         return claimed

@@ -111,13 +111,22 @@ class Committer:
 
 
 def _outcome(ended: Ended) -> dict[str, Any]:
-    base: dict[str, Any] = {"delivery_id": ended.claim.delivery_id, "claim_token": ended.claim.claim_token}
+    claim = ended.claim
     match outcome := ended.outcome:
         case Sent():
-            sent = base | {"result": "sent", "provider_message_id": outcome.provider_message_id}
-            return sent | {"parts": outcome.parts} if sum(map(len, outcome.parts)) > 1 else sent
+            sent = {
+                "delivery_id": claim.delivery_id,
+                "claim_token": claim.claim_token,
+                "result": "sent",
+                "provider_message_id": outcome.provider_message_id,
+            }
+            if sum(map(len, outcome.parts)) > 1:
+                sent["parts"] = outcome.parts
+            return sent
         case Failed():
-            return base | {
+            return {
+                "delivery_id": claim.delivery_id,
+                "claim_token": claim.claim_token,
                 "result": "failed",
                 "category": outcome.category,
                 "scope": outcome.scope,
@@ -131,7 +140,7 @@ def _outcome(ended: Ended) -> dict[str, Any]:
                 "payload_ref": ended.payload_ref,
             }
         case Released():
-            return base | {"result": "released"}
+            return {"delivery_id": claim.delivery_id, "claim_token": claim.claim_token, "result": "released"}
 
 
 def _storable(text: str) -> str:

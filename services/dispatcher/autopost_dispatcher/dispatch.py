@@ -7,7 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from autopost_contracts.ids import DeliveryId, WorkspaceId
-from autopost_contracts.outcomes import Failed, Scope
+from autopost_contracts.outcomes import Failed, Outcome, Scope
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
 
@@ -15,6 +15,7 @@ from autopost_dispatcher.answers import Answers, lean
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.ended import Ended
+from autopost_dispatcher.over import Released
 from autopost_dispatcher.schedule import Schedule
 from autopost_dispatcher.send import Sender
 
@@ -32,7 +33,7 @@ class Dispatch:
         self._committer = committer
         self._concurrency = concurrency
         self._enough = max(1, concurrency // 10)
-        self._flights: dict[asyncio.Task[None], Job] = {}
+        self._flights: dict[Job, asyncio.Task[None]] = {}
         self._failures: dict[DeliveryId, Failed] = {}
         """Of flights that have ended and only keep their answer."""
         self.has_room = asyncio.Event()
@@ -47,21 +48,20 @@ class Dispatch:
             self.has_room.set()
 
     def flights(self) -> list[Job]:
-        return list(self._flights.values())
+        return list(self._flights)
 
     def take(self, jobs: list[Job]) -> None:
+        start = asyncio.get_running_loop().create_task
         for job in jobs:
-            task = asyncio.create_task(self._fly(job))
-            self._flights[task] = job
-            task.add_done_callback(self._landed)
+            self._flights[job] = start(self._fly(job))
         if self.room() < self._enough:
             self.has_room.clear()
 
     async def drain(self, within: timedelta) -> None:
         """Lets calls in flight be answered; what is not by then may have been accepted, and says so."""
         if self._flights:
-            await asyncio.wait(self._flights, timeout=within.total_seconds())
-        for task, job in list(self._flights.items()):
+            await asyncio.wait(self._flights.values(), timeout=within.total_seconds())
+        for job, task in list(self._flights.items()):
             task.cancel()
             unknown = Failed.transient(Scope.DELIVERY, "stopped", "no answer before the stop", ambiguous=True)
             self._committer.put(Ended(job.claim, self._failures.get(job.claim.delivery_id, unknown)))
@@ -69,20 +69,27 @@ class Dispatch:
 
     async def _fly(self, job: Job) -> None:
         started = time.monotonic()
+        kept = None
         try:
-            outcome = await self._sender.deliver(job)
-        except Exception as exc:
-            get_logger().error("delivery.failed", exc_info=exc, delivery_id=str(job.claim.delivery_id))
-            outcome = Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=True)
+            outcome = await self._deliver(job)
+            seconds = time.monotonic() - started
+            if isinstance(outcome, Failed):
+                kept, outcome = await self._keep(job, outcome), lean(outcome)
+        finally:
+            self._flights.pop(job, None)  # one of them: never counted twice
         if outcome is None:
             get_logger().warning("delivery.lost", delivery_id=str(job.claim.delivery_id), trace_id=job.claim.trace_id)
-            return
-        seconds = time.monotonic() - started
-        kept = None
-        if isinstance(outcome, Failed):
-            kept, outcome = await self._keep(job, outcome), lean(outcome)
-        self._flights.pop(asyncio.current_task(), None)  # type: ignore[arg-type]  # one of them: never counted twice
-        self._committer.put(Ended(job.claim, outcome, kept, seconds))
+        else:
+            self._committer.put(Ended(job.claim, outcome, kept, seconds))
+        if not self.has_room.is_set():
+            self.make_room()
+
+    async def _deliver(self, job: Job) -> Outcome | Released | None:
+        try:
+            return await self._sender.deliver(job)
+        except Exception as exc:
+            get_logger().error("delivery.failed", exc_info=exc, delivery_id=str(job.claim.delivery_id))
+            return Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=True)
 
     async def _keep(self, job: Job, failure: Failed) -> str | None:
         self._failures[job.claim.delivery_id] = failure
@@ -90,11 +97,6 @@ class Dispatch:
             return await self._answers.keep(job.claim, failure)
         finally:
             del self._failures[job.claim.delivery_id]
-
-    def _landed(self, task: asyncio.Task[None]) -> None:
-        self._flights.pop(task, None)
-        if not self.has_room.is_set():
-            self.make_room()
 
 
 async def poll(schedule: Schedule, due: DueWorkspaces, interval: timedelta, stopping: asyncio.Event) -> None:

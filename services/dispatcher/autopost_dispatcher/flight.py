@@ -1,7 +1,7 @@
 """One delivery on its way: part by part, each in its slot, each recorded before the next one goes out."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
@@ -117,24 +117,23 @@ class Flight:
 
     async def _send(self, part: Part, media: Sequence[Material]) -> Accepted | Failed:
         """Again, after a while, as long as the platform only asks for patience."""
-        answer = await self._call(part, media)
-        nth = 0
-        while isinstance(answer, Failed) and nth < len(waits := self._adapter.patience.get(answer.code, ())):
+        nth, has_bytes = 0, any(not isinstance(one, str) for one in media)
+        while True:
+            await self._next_slot(has_bytes=has_bytes)
+            started = time.monotonic()
+            answer = await self._adapter.send(part, self._target, media)
+            outcome = answer.code if isinstance(answer, Failed) else "accepted"
+            provider_seconds.record(
+                time.monotonic() - started, {"platform": self._adapter.platform, "outcome": outcome}
+            )
+            if not isinstance(answer, Failed):
+                return answer
+            self._heed(answer)
+            waits = self._adapter.patience.get(answer.code, ())
+            if nth == len(waits):
+                return answer
             await self._wait(waits[nth].total_seconds())
             nth += 1
-            answer = await self._call(part, media)
-        return answer
-
-    async def _call(self, part: Part, media: Sequence[Material]) -> Accepted | Failed:
-        await self._next_slot(has_bytes=any(not isinstance(one, str) for one in media))
-        started = time.monotonic()
-        answer = await self._adapter.send(part, self._target, media)
-        seconds = time.monotonic() - started
-        if isinstance(answer, Failed):
-            self._heed(answer)
-        outcome = answer.code if isinstance(answer, Failed) else "accepted"
-        provider_seconds.record(seconds, {"platform": self._adapter.platform, "outcome": outcome})
-        return answer
 
     def _heed(self, failed: Failed) -> None:
         if failed.scope == Scope.PLATFORM and failed.retry_after_ms is not None:
@@ -190,14 +189,13 @@ class Flight:
         self._bot_id = answer
         return answer
 
-    async def _next_slot(self, *, beside: bool = False, has_bytes: bool = False) -> None:
+    def _next_slot(self, *, beside: bool = False, has_bytes: bool = False) -> Awaitable[None]:
         desk = self._desk
         call_time = desk.upload_time if has_bytes else desk.call_time
         if self._called or beside:
-            await desk.slots.next(self._job, call_time, beside=beside)
-        else:
-            self._called = True
-            await desk.slots.first(self._job, call_time)
+            return desk.slots.next(self._job, call_time, beside=beside)
+        self._called = True
+        return desk.slots.first(self._job, call_time)
 
     async def _wait(self, seconds: float) -> None:
         await self._desk.slots.pause(seconds)

@@ -161,4 +161,4 @@ class Shelf:
 
 
 def _key(claim: Claim, bot_id: str, *rest: str) -> tuple[str, ...]:
-    return (str(claim.workspace_id), claim.platform, bot_id, *rest)
+    return (str(claim.workspace_id), claim.channel.platform, bot_id, *rest)

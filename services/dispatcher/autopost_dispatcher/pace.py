@@ -32,7 +32,7 @@ class Pace:
 
         Whoever asks takes the time it is given, so ask only when the slot has come.
         """
-        if claim.pace.total_seconds() < FINE:
+        if claim.channel.pace < FINE:
             return 0.0
         now = time.monotonic()
         group = group_of(claim)
@@ -46,4 +46,4 @@ class Pace:
 
 def group_of(claim: Claim) -> tuple[UUID, str, str]:
     """Whose calls the platform counts together."""
-    return (claim.workspace_id, claim.platform, claim.rate_group)
+    return (claim.workspace_id, claim.channel.platform, claim.channel.rate_group)

@@ -1,6 +1,6 @@
 """Send one claimed delivery: find its adapter and its token, and let it fly."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Protocol
@@ -36,10 +36,11 @@ class Sender:
         self._identities = identities
         self._desk = desk
 
-    async def deliver(self, job: Job) -> Outcome | Released | None:
+    def deliver(self, job: Job) -> Awaitable[Outcome | Released | None]:
         """``None`` when the claim turned out to be somebody else's by now: there is nothing to commit."""
-        if not telemetry.exporting():
-            return await self._deliver(job)
+        return self._traced(job) if telemetry.exporting() else self._deliver(job)
+
+    async def _traced(self, job: Job) -> Outcome | Released | None:
         with _span_of(job) as span:
             outcome = await self._deliver(job)
             if isinstance(outcome, Failed):
@@ -48,21 +49,23 @@ class Sender:
 
     async def _deliver(self, job: Job) -> Outcome | Released | None:
         claim = job.claim
-        adapter = self._adapters.get(claim.platform)
+        adapter = self._adapters.get(claim.channel.platform)
         if adapter is None:
-            return Failed.permanent(Scope.CHANNEL, "platform_unknown", f"no adapter for {claim.platform}")
-        identity = await self._identities.identity(claim.workspace_id, claim.platform, claim.auth_ref)
+            return Failed.permanent(Scope.CHANNEL, "platform_unknown", f"no adapter for {claim.channel.platform}")
+        identity = await self._identities.identity(claim.workspace_id, claim.channel.platform, claim.channel.auth_ref)
         if identity is None:
-            return Failed.permanent(Scope.CHANNEL, "credential_missing", f"{claim.auth_ref} leads to no secret")
+            return Failed.permanent(Scope.CHANNEL, "credential_missing", f"{claim.channel.auth_ref} leads to no secret")
         if claim.plan is None:
             return Failed.permanent(Scope.DELIVERY, "rendering_missing", "the stored plan is gone")
-        thread = claim.settings.get("message_thread_id")
-        target = Target(chat=claim.target_id, token=identity.token, thread=thread)
+        thread = claim.channel.settings.get("message_thread_id")
+        target = Target(chat=claim.channel.target_id, token=identity.token, thread=thread)
         outcome = await Flight(self._desk, adapter, claim.plan, target, job, identity.bot_id).run()
         if not isinstance(outcome, Failed):
             return outcome
         if outcome.code == "unauthorized":
-            self._identities.forget(claim.workspace_id, claim.platform, claim.auth_ref)  # it may have been rotated
+            self._identities.forget(
+                claim.workspace_id, claim.channel.platform, claim.channel.auth_ref
+            )  # it may have been rotated
         return _without(identity.token, outcome)
 
 
@@ -84,7 +87,7 @@ def _span_of(job: Job) -> AbstractContextManager[Span]:
         attributes={
             "autopost.workspace_id": str(claim.workspace_id),
             "autopost.delivery_id": str(claim.delivery_id),
-            "autopost.platform": claim.platform,
+            "autopost.platform": claim.channel.platform,
             "autopost.attempt": claim.attempt,
         },
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
@@ -35,14 +36,14 @@ class Slots:
         until = time.monotonic() + wait.total_seconds()
         self._cooled[group] = max(until, self._cooled.get(group, 0.0))
 
-    async def first(self, job: Job, call_time: float) -> None:
+    def first(self, job: Job, call_time: float) -> Awaitable[None]:
         """Returns when the call may go out, in the slot that came with the claim if that was not missed."""
-        await self._come(job, job.slot_at, call_time, beside=False)
+        return self._come(job, job.slot_at, call_time, beside=False)
 
     async def next(self, job: Job, call_time: float, *, beside: bool = False) -> None:
         """As ``first``, for a call after it. ``beside``: one that puts nothing into the chat."""
         if not beside:
-            await self.pause(job.claim.pace.total_seconds())
+            await self.pause(job.claim.channel.pace)
         await self._come(job, await self._take(job, beside), call_time, beside)
 
     async def pause(self, seconds: float) -> None:
@@ -75,11 +76,13 @@ class Slots:
             ahead = slot - time.monotonic()
             if ahead > PATIENCE:
                 raise Over(Released())
-            await self.pause(ahead)
+            if ahead > 0:
+                await self.pause(ahead)
             wait = self._pace.wait(job.claim, slot)
             if wait is not None:
                 planned = time.monotonic() + wait
-                await self.pause(wait)
+                if wait > 0:
+                    await self.pause(wait)
                 self.check(job, call_time)
                 if time.monotonic() - planned < LATE:  # unless the whole process stood still meanwhile
                     return

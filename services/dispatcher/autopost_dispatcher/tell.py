@@ -16,19 +16,24 @@ from autopost_dispatcher.ended import Ended
 from autopost_dispatcher.over import Released
 
 FEW = 20
+SENT = "sent"
 
 ended_total = metrics.counter("autopost_deliveries_total", "Delivery attempts, by platform and how they ended.")
 stale_total = metrics.counter("autopost_stale_commits_total", "Outcomes of claims that had passed on.")
 
 
 def tell(batch: list[Ended], stale: Collection[DeliveryId]) -> None:
-    for (platform, verdict), count in Counter((one.claim.platform, _verdict(one.outcome)) for one in batch).items():
-        ended_total.add(count, {"platform": platform, "verdict": verdict})
-    is_busy = len(batch) > FEW
+    is_busy, sent = len(batch) > FEW, 0
+    counts: Counter[tuple[str, str]] = Counter()
     for one in batch:
-        if not (is_busy and isinstance(one.outcome, Sent)):
+        verdict = _verdict(one.outcome)
+        counts[one.claim.channel.platform, verdict] += 1
+        if verdict == SENT:
+            sent += 1
+        if not (is_busy and verdict == SENT):
             _tell(one)
-    sent = sum(isinstance(one.outcome, Sent) for one in batch)
+    for (platform, verdict), count in counts.items():
+        ended_total.add(count, {"platform": platform, "verdict": verdict})
     if is_busy and sent:
         get_logger().info("deliveries.sent", workspace_id=str(batch[0].claim.workspace_id), count=sent)
     if stale:
@@ -43,7 +48,7 @@ def _tell(ended: Ended) -> None:
         workspace_id=str(claim.workspace_id),
         delivery_id=str(claim.delivery_id),
         channel_id=str(claim.channel_id),
-        platform=claim.platform,
+        platform=claim.channel.platform,
         attempt=claim.attempt,
         verdict=_verdict(outcome),
         code=outcome.code if isinstance(outcome, Failed) else None,
@@ -55,7 +60,7 @@ def _tell(ended: Ended) -> None:
 def _verdict(outcome: Outcome | Released) -> str:
     match outcome:
         case Sent():
-            return "sent"
+            return SENT
         case Failed():
             return str(outcome.category).lower()
         case Released():
