@@ -22,6 +22,11 @@ BUGS = {
     "burst after idling": [("slot_gate", "greatest(p_next_allowed_at, p_now - p_tolerance)", "p_next_allowed_at")],
     "one claim ends once": [("hold_claims", "ON o.time = 1", "ON true")],
     "fence of a commit": [("hold_claims", "AND d.claim_token = o.claim_token", "")],
+    "fence of the short way": [
+        ("commit_sent", "AND d.claim_token = o.claim_token", ""),
+        ("commit_sent", "AND d.claim_token = f.claim_token", ""),
+    ],
+    "streak on the short way": [("commit_sent", "AND NOT _has_streak", "")],
     "fence of a lease": [("renew_leases", "AND d.claim_token = w.claim_token", "")],
     "fence of progress": [("record_progress", "AND d.claim_token = p_claim_token", "")],
     "commit against recovery": [("hold_claims", "            FOR NO KEY UPDATE\n", "")],
@@ -83,9 +88,11 @@ def test_a_bug_can_be_planted_where_it_was(bug):
 async def test_some_history_finds_a_planted_bug(database, bug):
     connection = await database.connect()
     await install(connection)
+    texts = {function: (FUNCTIONS / f"{function}.sql").read_text() for function, _, _ in BUGS[bug]}
     for function, right, wrong in BUGS[bug]:
-        text = (FUNCTIONS / f"{function}.sql").read_text()
-        await connection.execute(text.replace(right, wrong))
+        texts[function] = texts[function].replace(right, wrong)
+    for text in texts.values():
+        await connection.execute(text)
 
     tally = await run_all(database.url, list(range(1, ENOUGH)), lanes=1, shrink=False)
 

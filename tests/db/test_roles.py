@@ -35,6 +35,7 @@ ROLES = {
     "autopost_dispatcher": {
         "claim_deliveries",
         "commit_deliveries",
+        "commit_sent",
         "due_workspaces",
         "forget_uploads",
         "keep_uploads",

@@ -80,6 +80,9 @@ async def test_a_full_house_empties_and_has_room_again(concurrency: int) -> None
 
     dispatch.take([job() for _ in range(concurrency)])
     await eventually(lambda: committer.waiting == concurrency)
+    assert dispatch.room() == concurrency  # what waits to be committed keeps nobody from being sent
+    dispatch.take([job() for _ in range(concurrency)])
+    await eventually(lambda: committer.waiting == 2 * concurrency)
     full, is_open = dispatch.room(), dispatch.has_room.is_set()
     ledger.gate.set()
     async with asyncio.timeout(10):

@@ -53,6 +53,8 @@ def _perform(tags: tuple[Tag, ...], counts: Counts, as_json: bool, write: bool) 
 
 
 async def run(tags: tuple[Tag, ...], counts: Counts) -> "Report":
+    from autopost_runtime.service import collect_seldom
+
     from autopost_cli.bench.arena import Arena, machine, versions
     from autopost_cli.bench.figures import Figures
     from autopost_cli.bench.report import report
@@ -63,6 +65,7 @@ async def run(tags: tuple[Tag, ...], counts: Counts) -> "Report":
     def say(text: str) -> None:
         click.echo(f"{time.monotonic() - started:7.1f} s  {text}", err=True)
 
+    collect_seldom()  # as our services do; so the others here have it as good
     async with Arena(counts, say) as arena:
         await measure_all(arena, tags, figures)
         about |= {"settings": await arena.settings(), "versions": versions()}

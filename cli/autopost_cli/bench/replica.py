@@ -127,7 +127,6 @@ async def replica(
     """``told`` hears how many it has committed, each time some more are."""
     service = Service("dispatcher")
     _observe(config)
-    collect_seldom()
     async with open_database(config, service) as database, open_bus(config, service) as bus:
         made = Replica(service, config, database, told)
         try:
@@ -192,5 +191,6 @@ def _say(text: str) -> None:
 if __name__ == "__main__":
     import uvloop
 
+    collect_seldom()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(live(load(DispatcherConfig), sys.argv[1], WorkspaceId(UUID(sys.argv[2]))))

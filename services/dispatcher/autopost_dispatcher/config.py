@@ -24,7 +24,7 @@ class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     dispatcher_limit_per_workspace: Positive = 500
     """Deliveries per claim. A claim's own cost is that of dozens of deliveries, so a backlog goes in large bites."""
     concurrency: Positive = 1000
-    """Deliveries that this process has claimed and not yet committed."""
+    """Deliveries that this process sends at once. As many again may wait to be committed."""
     claimers: Annotated[int, Meta(ge=1, le=32)] = 2
     sending_lease: Duration = timedelta(seconds=300)
     provider_timeout: Duration = timedelta(seconds=30)

@@ -25,7 +25,8 @@ class DueWorkspaces(Protocol):
 
 
 class Dispatch:
-    """``concurrency`` bounds what is claimed and not yet committed: a slow database slows the claims down."""
+    """``concurrency`` bounds what is being sent, and as many again may wait to be committed: a slow database slows the
+    claims down, an ordinary one does not keep a call from going out."""
 
     def __init__(self, sender: Sender, answers: Answers, committer: Committer, *, concurrency: int) -> None:
         self._sender = sender
@@ -40,7 +41,8 @@ class Dispatch:
         self.has_room.set()
 
     def room(self) -> int:
-        return self._concurrency - len(self._flights) - self._committer.waiting
+        flying, waiting = len(self._flights), self._committer.waiting
+        return self._concurrency - flying - max(0, waiting - self._concurrency)
 
     def make_room(self) -> None:
         """Not for every single one that ends: a claim costs the same for one delivery and for a hundred."""

@@ -15,7 +15,7 @@ NEVER = timedelta(days=365_000)
 
 CLAIM = """
     SELECT c.delivery_id, c.message_id, c.channel_id, c.rendering_id, c.attempt, c.claim_token,
-           date_part('epoch', c.slot_at - clock_timestamp()), nullif(c.render_meta, '{}'), c.verify,
+           date_part('epoch', c.slot_at - clock_timestamp()), c.render_meta -> 'series_progress', c.verify,
            c.trace_id, c.traceparent, c.created_at,
            CASE WHEN c.shared IS NOT NULL THEN c.next_due_at END,
            CASE WHEN c.shared IS NOT NULL THEN clock_timestamp() END,
@@ -43,7 +43,7 @@ class Shared(Struct, frozen=True, kw_only=True):
     channels: dict[UUID, Channel]
 
 
-class Claim(Struct, frozen=True, kw_only=True):
+class Claim(Struct, frozen=True):
     """A delivery that is ours to send, until its lease runs out."""
 
     workspace_id: WorkspaceId
@@ -201,6 +201,10 @@ class Gateway:
         self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
     ) -> set[DeliveryId]:
         """Those that came too late: their claim had passed on. All others are committed."""
+        if all(one["result"] == "sent" and "parts" not in one for one in outcomes):
+            outcomes = await self._commit_sent(workspace, outcomes)
+        if not outcomes:
+            return set()
         rows = await self._database.fetch(
             "SELECT delivery_id FROM commit_deliveries($1, $2, $3, $4) WHERE verdict = 'stale'",
             workspace,
@@ -209,6 +213,17 @@ class Gateway:
             disable_streak,
         )
         return {DeliveryId(row["delivery_id"]) for row in rows}
+
+    async def _commit_sent(self, workspace: WorkspaceId, outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those that cannot go this short way."""
+        rows = await self._database.fetch(
+            "SELECT commit_sent($1, $2, $3, $4) AS nth",
+            workspace,
+            [one["delivery_id"] for one in outcomes],
+            [one["claim_token"] for one in outcomes],
+            [one["provider_message_id"] for one in outcomes],
+        )
+        return [outcomes[row["nth"] - 1] for row in rows]
 
     async def read_outcomes(
         self, workspace: WorkspaceId, ids: Sequence[DeliveryId], tokens: Sequence[ClaimToken]
@@ -232,32 +247,34 @@ def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: 
         attempt,
         token,
         slot_in,
-        meta,
+        parts,
         verify,
         trace,
         parent,
-        created,
-        *_,
+        born,
+        _,
+        _,
+        _,
     ) in rows:
-        progress = meta.get("series_progress", {}) if meta else {}
+        progress = parts or {}
         made.append(
-            Claim(
-                workspace_id=workspace,
-                delivery_id=delivery,
-                message_id=message,
-                channel_id=channel,
-                channel=channels[channel],
-                plan=plans.get(rendering),
-                attempt=attempt,
-                claim_token=token,
-                slot_in=slot_in,
-                progress=len(progress.get("sent_items", ())),
-                acknowledged=tuple(tuple(ids) for ids in progress.get("provider_message_ids", ())),
-                verify=verify,
-                trace_id=trace,
-                traceparent=parent,
-                created_at=created,
-                claimed_at=now,
+            Claim(  # by place: by name it took seven times as long
+                workspace,
+                delivery,
+                message,
+                channel,
+                channels[channel],
+                plans.get(rendering),
+                attempt,
+                token,
+                slot_in,
+                len(progress.get("sent_items", ())),
+                tuple(tuple(ids) for ids in progress.get("provider_message_ids", ())),
+                verify,
+                trace,
+                parent,
+                born,
+                now,
             )
         )
     return tuple(made)

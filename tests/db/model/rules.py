@@ -146,6 +146,9 @@ def commit(done: Done) -> Explained:
     for outcome, (delivery, verdict, status, _at) in zip(outcomes, done.answer or [], strict=True):
         row = done.view.row(delivery)
         key = (delivery, outcome["claim_token"])
+        if verdict == "left":
+            demand(key in used or delivery not in done.changes, "what is left is as it was", delivery)
+            continue
         if not fences(done, *key, verdict == "committed", key in used):
             continue
         assert row

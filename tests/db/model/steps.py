@@ -59,6 +59,9 @@ CREATE FUNCTION model_act(p_ws uuid, p_kind text, p jsonb) RETURNS jsonb LANGUAG
 SET enable_seqscan = off AS $$
 DECLARE
     _ids uuid[] := ARRAY(SELECT jsonb_array_elements_text(p -> 'ids')::uuid);
+    _tokens uuid[];
+    _provider_ids text[];
+    _left int[];
 BEGIN
     CASE p_kind
     WHEN 'enqueue' THEN
@@ -70,6 +73,20 @@ BEGIN
         RETURN (SELECT jsonb_agg(jsonb_build_array(c.delivery_id, c.claim_token, c.attempt, model_us(c.slot_at)))
                 FROM claim_deliveries(p_ws, gen_random_uuid(), (p ->> 'limit')::int) AS c);
     WHEN 'commit' THEN
+        -- The dispatcher tells what is left in a transaction of its own; here that is another step.
+        IF NOT jsonb_path_exists(p, '$.outcomes[*] ? (@.result != "sent" || exists(@.parts) || exists(@.meta))') THEN
+            SELECT array_agg(o.delivery_id), array_agg(o.claim_token), array_agg(o.provider_message_id)
+            INTO _ids, _tokens, _provider_ids
+            FROM jsonb_to_recordset(p -> 'outcomes')
+                AS o (delivery_id uuid, claim_token uuid, provider_message_id text);
+            _left := ARRAY(SELECT commit_sent(p_ws, _ids, _tokens, _provider_ids));
+            IF cardinality(_left) < cardinality(_ids) THEN
+                RETURN (SELECT jsonb_agg(jsonb_build_array(
+                                   id, CASE WHEN nth = ANY (_left) THEN 'left' ELSE 'committed' END, 'sent', NULL)
+                                   ORDER BY nth)
+                        FROM unnest(_ids) WITH ORDINALITY AS o (id, nth));
+            END IF;
+        END IF;
         RETURN (SELECT jsonb_agg(jsonb_build_array(c.delivery_id, c.verdict, c.status, model_us(c.next_retry_at)))
                 FROM commit_deliveries(p_ws, p -> 'outcomes', '1 hour', 3, 0.5) AS c);
     WHEN 'recover' THEN
