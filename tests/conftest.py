@@ -13,6 +13,10 @@ from harness.backends import SURVIVES_A_KILL, scratch_root
 from harness.buckets import Bucket
 from harness.databases import EMPTY, MIGRATED, Database, cloned, make_migrated
 from harness.shared import Owner, ask, ask_bucket
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")  # no example is judged by how long it takes
 
 OWNER = pytest.StashKey[Owner]()
 ADDRESS = pytest.StashKey[str]()

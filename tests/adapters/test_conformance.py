@@ -156,6 +156,8 @@ async def test_what_is_accepted_comes_back_with_its_ids_and_is_shown_once(platfo
 async def test_what_a_platform_does_to_us_is_an_outcome(platform: Platform, what: str, trouble: str) -> None:
     (part, prepare, _), row = SENDS[what], TROUBLES[trouble]
     media = await prepare(platform)
+    if row.slow:
+        await platform.send(TextPart(text="before"))  # over the connection that is used again: none is to be made
     before = len(await platform.shown())
     await platform.misbehave(**row.on(platform.name))
 

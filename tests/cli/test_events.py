@@ -23,6 +23,7 @@ from harness.eventually import eventually
 
 NOW = datetime.now(UTC)
 HERE, THERE = uuid4(), uuid4()
+PLENTY = 60
 
 
 def event(workspace: UUID = HERE, action: Action = Action.SENT, **fields: Any) -> AuditEvent:
@@ -72,7 +73,7 @@ class Place:
         """Once the command has its place in the stream, what is told afterwards reaches it."""
         name = self.topology.audit_stream.name
         async with await nats.connect(self.url) as client:
-            await eventually(lambda: client.jetstream().consumers_info(name))
+            await eventually(lambda: client.jetstream().consumers_info(name), within=timedelta(seconds=PLENTY))
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ async def test_it_follows_from_now_on_until_it_is_interrupted(place):
     async with place.tail("--json") as process:
         await place.is_listening()
         await place.tell(news)
-        line = await asyncio.wait_for(process.stdout.readline(), 10)
+        line = await asyncio.wait_for(process.stdout.readline(), PLENTY)
         process.send_signal(signal.SIGINT)
         rest, err = await process.communicate()
 
@@ -151,14 +152,14 @@ async def test_it_goes_on_after_nats_was_away(own_nats, nats_namespace, wiped):
 
     async with place.tail("--json", "--since", "1h") as process:
         await place.tell(first)
-        seen = [await asyncio.wait_for(process.stdout.readline(), 10)]
+        seen = [await asyncio.wait_for(process.stdout.readline(), PLENTY)]
         await own_nats.stop()
         if wiped:
             shutil.rmtree(own_nats.data)
         await own_nats.start()
         await ensure_streams(place.url, place.topology)
         await place.tell(first, second)
-        seen.append(await asyncio.wait_for(process.stdout.readline(), 20))
+        seen.append(await asyncio.wait_for(process.stdout.readline(), PLENTY))
 
     assert [msgspec.json.decode(line, type=AuditEvent).id for line in seen] == [first.id, second.id]
 

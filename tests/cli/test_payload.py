@@ -104,7 +104,7 @@ async def test_nothing_is_shown_when_the_access_cannot_be_written_down(
 
 
 async def test_the_link_stops_working_after_its_time(autopost: Autopost, ref: str) -> None:
-    ran = await autopost("payload", "get", ref, *SIGNED, "--expires", "2s", "--json")
+    ran = await autopost("payload", "get", ref, *SIGNED, "--expires", "6s", "--json")
 
     async with httpx.AsyncClient() as http:
         fresh = await http.get(ran.json["url"])
@@ -112,7 +112,7 @@ async def test_the_link_stops_working_after_its_time(autopost: Autopost, ref: st
         async def is_over() -> bool:
             return "AccessDenied" in (await http.get(ran.json["url"])).text
 
-        await eventually(is_over, within=timedelta(seconds=10))
+        await eventually(is_over, within=timedelta(seconds=30))
         unsigned = await http.get(ran.json["url"].partition("?")[0])
     assert (fresh.status_code, fresh.json()["body"]) == (200, BODY)
     assert BODY not in unsigned.text

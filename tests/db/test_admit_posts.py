@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import asyncpg
 import pytest
@@ -156,20 +157,22 @@ async def test_a_workspace_that_is_not_active_takes_nothing_in(tenant, door, sta
 
 async def test_a_burst_over_the_rate_is_refused_with_a_wait(tenant):
     door = await open_door(tenant, rate=5)
-    posts = [await tenant.post(source_ref=str(n)) for n in range(20)]
+    posts = [await tenant.post(source_ref=str(n)) for n in range(40)]
 
+    began = time.monotonic()
     answers = [await door.admit(post) for post in posts]
+    took = time.monotonic() - began
 
     refused = [answer for answer in answers if answer["verdict"] == "rate_limited"]
     accepted = len(answers) - len(refused)
-    assert 5 <= accepted <= 10
+    assert 5 <= accepted <= 5 * (1 + took) + 1
     assert all(0 < answer["retry_after_ms"] <= 200 for answer in refused)
     assert await tenant.count("ingress_receipts") == accepted
     assert len(refused) >= len(await tenant.events("ingress_rate_limited")) >= 1
 
 
 async def test_a_refused_request_is_accepted_when_it_comes_again(tenant):
-    door = await open_door(tenant, rate=1)
+    door = await open_door(tenant, rate=0.01)
     await door.push(source_ref="1")
     refused = await door.push(source_ref="2")
 
@@ -181,7 +184,7 @@ async def test_a_refused_request_is_accepted_when_it_comes_again(tenant):
 
 async def test_a_post_that_is_compiled_and_comes_again_pays_once(tenant):
     await tenant.channel()
-    door = await open_door(tenant, rate=1)
+    door = await open_door(tenant, rate=0.01)
     post = await tenant.post("hello")
     asked = await door.admit({**post, "renderings": []})
 

@@ -245,7 +245,7 @@ async def test_what_was_queued_long_ago_for_just_now_is_not_overdue(tenant: Tena
 
 async def test_what_sleeps_although_its_time_has_come_is_overdue(tenant: Tenant) -> None:
     """Nobody claims: then nobody wakes it either."""
-    await due_since(tenant, timedelta(milliseconds=-300))
+    await due_since(tenant, timedelta(seconds=-4))
     assert await tenant.db.fetchval("SELECT asleep FROM delivery_queue")
     assert await conditions(tenant, oldest_due=0.05) == {}
 

@@ -3,14 +3,16 @@
 import json
 
 from db.doors import open_door
-from db.test_refuse_ingress import SECOND, refuse, told
+from db.test_refuse_ingress import HOLD, SECOND, refuse, told
 
 FLUSH = "SELECT flush_refusals()"
 
 
 async def test_what_waits_for_its_second_is_told_when_that_is_over(tenant):
     door = await open_door(tenant)
-    for _ in range(4):
+    await refuse(door)
+    await tenant.db.execute(HOLD)
+    for _ in range(3):
         await refuse(door)
 
     too_early = await tenant.db.fetchval(FLUSH)
@@ -27,6 +29,8 @@ async def test_each_endpoint_has_a_run_of_its_own_with_all_its_counters(tenant):
     doors = [await open_door(tenant) for _ in range(3)]
     for door in doors:
         await refuse(door)
+    await tenant.db.execute(HOLD)
+    for door in doors:
         await refuse(door, "ingress_payload_rejected", "payload_rejected")
         await refuse(door, "ingress_dedup_dropped", "dedup_dropped")
 
@@ -41,7 +45,9 @@ async def test_each_endpoint_has_a_run_of_its_own_with_all_its_counters(tenant):
 
 async def test_of_two_timers_one_tells_and_the_other_does_not_wait(database, tenant):
     door = await open_door(tenant)
-    for _ in range(3):
+    await refuse(door)
+    await tenant.db.execute(HOLD)
+    for _ in range(2):
         await refuse(door)
     await tenant.db.execute(SECOND)
     first, second = await database.connect(), await database.connect()

@@ -6,7 +6,9 @@ from collections import Counter
 from db.builders import Tenant
 from db.doors import Door, open_door
 
-SECOND = "UPDATE ingress_gates SET reported_at = reported_at - interval '1.1 seconds'"
+HOLD = "UPDATE ingress_gates SET reported_at = clock_timestamp() + interval '1 hour'"
+"""The second after the last report lasts until it is said to be over."""
+SECOND = "UPDATE ingress_gates SET reported_at = clock_timestamp() - interval '1.1 seconds'"
 
 
 async def refuse(door: Door, action: str = "ingress_rate_limited", counter: str = "rate_limited") -> None:
@@ -34,7 +36,9 @@ async def test_a_refusal_leaves_an_event_and_a_finished_run(tenant):
 
 async def test_refusals_within_a_second_are_told_together(tenant):
     door = await open_door(tenant)
-    for _ in range(5):
+    await refuse(door)
+    await tenant.db.execute(HOLD)
+    for _ in range(4):
         await refuse(door)
 
     await tenant.db.execute(SECOND)

@@ -167,7 +167,7 @@ class Stage:
                 rendering |= {"plan": msgspec.to_builtins(plan), "plan_hash": plan.digest(), "calls": len(plan.parts)}
             await self.tenant.put(post)
 
-    async def settled(self, within: timedelta = timedelta(seconds=30)) -> dict[str, int]:
+    async def settled(self, within: timedelta = timedelta(minutes=1)) -> dict[str, int]:
         """How many deliveries ended how, once none is under way."""
 
         async def nothing_left() -> dict[str, int] | None:

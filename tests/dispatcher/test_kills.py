@@ -130,7 +130,7 @@ async def test_a_kill_inside_a_call_repeats_at_most_that_part(
         async def hung(wanted: int = number + 1) -> bool:
             return sum(line["verdict"] == "hung" for line in await stage.log()) == wanted
 
-        await eventually(hung, within=timedelta(seconds=10))
+        await eventually(hung, within=timedelta(seconds=30))
         os.kill(child, signal.SIGKILL)
         await grave.bury()
         await stage.tenant.db.execute(

@@ -10,7 +10,8 @@ from harness.telegram_media import png
 
 from dispatcher.stage import TOKENS, Stage, configured, dispatching
 
-IMPATIENT = {"provider_timeout": timedelta(milliseconds=500), "sending_lease": timedelta(seconds=20)}
+IMPATIENT = {"provider_timeout": timedelta(seconds=4), "sending_lease": timedelta(seconds=40)}
+PLENTY = timedelta(seconds=30)
 
 
 async def picture(stage: Stage) -> PlannedMedia:
@@ -38,7 +39,7 @@ async def test_where_the_platform_can_be_asked_a_doubt_leads_to_one_message(
     await stage.enqueue(plan("max", part))
 
     async with dispatching(configured(database.url, stage.simulator, stage.bucket, **IMPATIENT)):
-        await eventually(lambda: _is(stage, "retry"), within=timedelta(seconds=10))
+        await eventually(lambda: _is(stage, "retry"), within=PLENTY)
         await hurry(stage)
         assert await stage.settled() == {"sent": 1}
 
@@ -53,13 +54,13 @@ async def test_where_the_platform_cannot_be_asked_a_doubt_waits_for_a_human(data
     await stage.enqueue(plan("telegram", TextPart(text="once")))
 
     async with dispatching(configured(database.url, stage.simulator, stage.bucket, **IMPATIENT)):
-        await eventually(lambda: _is(stage, "retry"), within=timedelta(seconds=10))
+        await eventually(lambda: _is(stage, "retry"), within=PLENTY)
         await hurry(stage)
 
         async def held() -> bool:
             return (await stage.tenant.only_delivery())["hold_reason"] is not None
 
-        await eventually(held, within=timedelta(seconds=10))
+        await eventually(held, within=PLENTY)
 
     assert len(await stage.log()) == 1
 
@@ -87,7 +88,7 @@ async def test_an_id_that_the_platform_no_longer_knows_is_replaced_within_the_at
 
 async def test_a_file_that_max_is_still_working_on_needs_no_second_attempt(database: Database, stage: Stage) -> None:
     await stage.channels("max", 1)
-    await stage.control("max/settings", {"processing": {"image": 0.5}})
+    await stage.control("max/settings", {"processing": {"image": 2.5}})
     await stage.enqueue(plan("max", MediaPart(media=(await picture(stage),))))
 
     async with dispatching(configured(database.url, stage.simulator, stage.bucket)):
@@ -97,7 +98,8 @@ async def test_a_file_that_max_is_still_working_on_needs_no_second_attempt(datab
     log = await stage.log()
     assert delivery["attempt"] == 1
     assert sum(line["uploads"] for line in log) == 1
-    assert [line["status"] for line in log if line["method"] == "POST /messages"] == [400, 200]
+    *early, last = [line["status"] for line in log if line["method"] == "POST /messages"]
+    assert (set(early), last) == ({400}, 200)
 
 
 @pytest.mark.parametrize("platform", ["telegram", "max"])

@@ -43,7 +43,7 @@ async def start_system(
             chosen = {name: value for name, value in {**given, **env}.items() if value is not None}
             stack: Any = Stack(data=tmp_path / "stack", env=chosen)
             await ending.enter_async_context(stack)
-            http = await ending.enter_async_context(httpx.AsyncClient(timeout=5))
+            http = await ending.enter_async_context(httpx.AsyncClient(timeout=30))
             database = await asyncpg.connect(stack.describe()["database_url"])
             ending.push_async_callback(database.close)
             return System(stack, http, database)

@@ -57,7 +57,7 @@ MEDIA_FAULTS = [
 ]
 """On the way of a picture, whatever chat it is for: one after the other."""
 HONEST = "honest"
-IN_TIME = timedelta(seconds=30)
+IN_TIME = timedelta(seconds=90)
 
 
 def searched() -> dict[str, str]:

@@ -37,7 +37,7 @@ async def test_the_demo_notices_each_sabotage_and_nothing_else(start_system: Sta
     system = await start_system()
 
     for number in (1, 2, 3, 4):
-        findings = await act(system.scene(timedelta(seconds=4)), sabotage=number)
+        findings = await act(system.scene(timedelta(seconds=10)), sabotage=number)
 
         assert [place for place, finding in enumerate(findings) if finding.failed] == [number]
 

@@ -1,6 +1,7 @@
 """Media by URL through the running services: what the dry run shows is what the staged post then stores."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ async def test_a_staged_post_stores_the_plans_that_its_dry_run_showed(start_syst
         agree(answer, "/v1/posts/{id}", "get")
         return answer.json() if answer.json()["status"] != "staged" else None
 
-    became = await eventually(state)
+    became = await eventually(state, within=timedelta(minutes=1))
     nobody = await system.http.get(f"{posts}/{shown.json()['channels'][0]['channel_id']}", headers=HEADERS)
 
     agree(shown, "/v1/posts")

@@ -1,5 +1,6 @@
 """A token is replaced while the services run: the next post goes out with the new one."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +31,7 @@ async def call_for(system: System, text: str) -> dict[str, Any]:
     async def ended() -> bool:
         return not set(await system.statuses()) & {"queued", "claimed", "sending", "retry"}
 
-    await eventually(ended)
+    await eventually(ended, within=timedelta(minutes=1))
     [call] = [call for call in await calls(system) if call["text"] == text]
     return call
 

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, create_subprocess_exec
+from datetime import timedelta
 
 import httpx
 import msgspec
@@ -26,7 +27,7 @@ async def test_metrics_show_depth_latencies_and_refusals(start_system: StartSyst
     async def all_sent() -> bool:
         return await system.statuses() == {"sent": 40}
 
-    await eventually(all_sent)
+    await eventually(all_sent, within=timedelta(minutes=1))
     monitor = await system.metrics("monitor")
     dispatcher = await system.metrics("dispatcher")
     ingest = await system.metrics("ingest")
@@ -82,8 +83,8 @@ async def test_up_is_ready_with_one_json_line_and_ends_every_child_on_sigterm() 
     code = await process.wait()
 
     assert code == 0
-    assert time.monotonic() - told < 10
-    assert ready_after < 30  # the promise is 10 s on an idle machine; tests share theirs
+    assert time.monotonic() - told < 20  # the promise of both is 10 s on an idle machine; tests share theirs
+    assert ready_after < 60
     async with httpx.AsyncClient() as http:
         for name in ("ingest", "bot", "monitor", "dispatcher", "simulator", "s3_url"):
             with pytest.raises(httpx.ConnectError):

@@ -55,7 +55,7 @@ async def test_without_leave_a_picture_from_inside_is_never_asked_for(start_syst
             query = "SELECT status = 'failed' FROM staged_posts WHERE post_id = $1"
             return bool(await system.database.fetchval(query, UUID(answer.json()["post_id"])))
 
-        await eventually(failed)
+        await eventually(failed, within=PLENTY)
 
     assert (await _told(system, answer.json()))["error"]["code"] == "forbidden_address"
     assert site.hits == {}

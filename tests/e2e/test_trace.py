@@ -1,6 +1,7 @@
 """One post is one trace: from the HTTP request through the queue to the provider call."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ async def test_the_spans_of_a_post_form_one_trace_on_both_platforms(
         ]
         return found if len(found) == 40 else None
 
-    provider_calls = await eventually(calls)
+    provider_calls = await eventually(calls, within=timedelta(minutes=1))
     spans = {span["spanId"]: span for span in _spans(tmp_path / "traces")}
     for call in provider_calls:
         deliver = spans[call["parentSpanId"]]
@@ -77,7 +78,7 @@ async def test_no_token_is_in_a_span_or_a_log(start_system: StartSystem, tmp_pat
     async def all_tried() -> bool:
         return (await system.statuses()).get("queued", 0) == 0
 
-    await eventually(all_tried)
+    await eventually(all_tried, within=timedelta(minutes=1))
     await system.stack.stop("dispatcher")
     written = b"".join(
         path.read_bytes() for folder in ("traces", "stack/logs") for path in (tmp_path / folder).glob("*")

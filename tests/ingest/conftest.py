@@ -25,11 +25,11 @@ from ingest.pictures import Pictures, pictures
 @pytest.fixture
 async def door(seeded_database: Database) -> AsyncIterator[Door]:
     config = ServiceConfig(database_url=seeded_database.url, database_role="autopost_ingest", database_pool=20)
-    async with open_database(config, "ingest") as database, httpx.AsyncClient() as http:
+    async with open_database(config, "ingest") as database, httpx.AsyncClient(timeout=30) as http:
         gateway, ear = Gateway(database), Ear()
         enqueuer = Enqueuer(gateway, ear, Topology(), audit_deduped=False)  # type: ignore[arg-type]
         materializer = Materializer(gateway)
-        admission = Admission(gateway, timedelta(seconds=1))
+        admission = Admission(gateway, timedelta(seconds=20))
         dry_runner = DryRunner(admission, gateway, DryMedia(materializer, None))
         app = application(admission, materializer, enqueuer, dry_runner)
         async with await serve(app, "127.0.0.1", 0) as site:

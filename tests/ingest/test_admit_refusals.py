@@ -1,6 +1,7 @@
 """Every refusal leaves its event and its count, none leaves a message, and no count waits for ever."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
@@ -23,7 +24,13 @@ COUNTS = (
     "SELECT jsonb_object_agg(key, n) FROM (SELECT key, sum(value::int) AS n FROM ingest_runs, "
     "jsonb_each_text(stats_json) WHERE finished_at IS NOT NULL GROUP BY 1) c"
 )
+ONE_A_SECOND = (
+    "SELECT count(*) <= 2 + extract(epoch FROM max(ts) - min(ts)) FROM events WHERE action = $1::text::event_action"
+)
 UNFINISHED = "SELECT count(*) FROM ingest_runs WHERE finished_at IS NULL"
+
+
+PLENTY = timedelta(seconds=30)
 
 
 @pytest.fixture
@@ -93,9 +100,9 @@ async def test_the_last_refusals_of_a_burst_are_told_although_none_follows(door:
     async def all_told() -> bool:
         return await door.sql(COUNTS) == '{"payload_rejected": 30}'
 
-    await eventually(all_told, within=timedelta(seconds=5))
+    await eventually(all_told, within=PLENTY)
     assert await door.sql(EVENTS) == '{"ingress_payload_rejected": 30}'
-    assert await door.sql("SELECT count(*) FROM events") <= 4
+    assert await door.sql(ONE_A_SECOND, "ingress_payload_rejected")
 
 
 async def test_refusals_counted_in_the_database_are_told_too_although_none_follows(door: OpenDoor) -> None:
@@ -105,22 +112,24 @@ async def test_refusals_counted_in_the_database_are_told_too_although_none_follo
     async def all_told() -> bool:
         return await door.sql("SELECT sum((stats_json ->> 'dedup_dropped')::int) FROM ingest_runs") == 29
 
-    await eventually(all_told, within=timedelta(seconds=5))
+    await eventually(all_told, within=PLENTY)
     assert await door.sql(EVENTS) == '{"ingress_dedup_dropped": 29}'
-    assert await door.sql("SELECT count(*) FROM events WHERE action = 'ingress_dedup_dropped'") <= 4
+    assert await door.sql(ONE_A_SECOND, "ingress_dedup_dropped")
 
 
 async def test_every_request_of_a_burst_over_the_rate_is_in_some_run(door: OpenDoor) -> None:
+    began = time.monotonic()
     answers = await asyncio.gather(*(door.post({"text": str(n)}, secret=SHOP) for n in range(40)))
+    took = time.monotonic() - began
     refused = [answer for answer in answers if answer.status_code == 429]
-    assert 20 <= len(refused) < 40
+    assert 40 - 5 * (1 + took) - 1 <= len(refused) <= 35
     assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
 
     async def all_told() -> bool:
         counted = "SELECT sum(coalesce((stats_json ->> 'rate_limited')::int, (stats_json ->> 'accepted')::int))"
         return await door.sql(f"{counted} FROM ingest_runs") == 40
 
-    await eventually(all_told, within=timedelta(seconds=5))
+    await eventually(all_told, within=PLENTY)
     assert await door.sql(EVENTS) == f'{{"ingress_rate_limited": {len(refused)}}}'
     assert await door.sql(UNFINISHED) == 0
 
@@ -140,7 +149,7 @@ async def test_what_could_not_be_told_is_told_when_the_database_is_back(door: Op
         return await door.sql(COUNTS) == '{"payload_rejected": 3}'
 
     assert [answer.status_code for answer in answers] == [400] * 3
-    await eventually(told, within=timedelta(seconds=5))
+    await eventually(told, within=PLENTY)
 
 
 FAILING = """
@@ -186,13 +195,24 @@ def _endpoint(rate: float | None) -> Endpoint:
     return Endpoint(**fields, workspace_status="active", max_payload_bytes=1, ingress_rps=rate)
 
 
-def test_the_local_bucket_lets_a_second_of_the_rate_through_and_no_more() -> None:
+class SlowClock:
+    """A microsecond passes from one look to the next, whatever the machine does."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        self.now += 0.000_001
+        return self.now
+
+
+def test_the_local_bucket_lets_a_second_of_the_rate_through_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autopost_ingest.buckets.time", SlowClock())
     buckets = Buckets()
 
     waits = [buckets.take(_endpoint(5)) for _ in range(20)]
 
     assert waits[:5] == [None] * 5
-    assert all(wait is not None and timedelta() < wait <= timedelta(seconds=0.2) for wait in waits[6:])
+    assert all(wait is not None and timedelta() < wait <= timedelta(seconds=0.2) for wait in waits[5:])
 
 
 @pytest.mark.parametrize("rate", [None, 0])
@@ -204,7 +224,7 @@ def test_without_a_rate_the_local_bucket_lets_everything_through(rate: float | N
 
 async def test_what_the_local_bucket_refuses_never_asks_the_shared_gate(door: OpenDoor) -> None:
     await door.sql(
-        "UPDATE workspace_endpoints SET ingress_rps = 0.5 WHERE secret_hash = encode(sha256($1), 'hex')", DEMO.encode()
+        "UPDATE workspace_endpoints SET ingress_rps = 0.01 WHERE secret_hash = encode(sha256($1), 'hex')", DEMO.encode()
     )
     first = await door.post({"text": "a"})
     moved = await door.sql("SELECT full_until FROM ingress_gates")
@@ -269,4 +289,4 @@ async def test_a_secret_rotates_under_load_without_a_lost_request(door: OpenDoor
     async def old_is_over() -> bool:
         return (await door.post({"text": "late"}, secret=DEMO)).status_code == 401
 
-    await eventually(old_is_over, within=timedelta(seconds=2))
+    await eventually(old_is_over)

@@ -71,7 +71,7 @@ async def door(seeded_database: Database) -> AsyncIterator[Door]:
     downloader = Downloader(Fetcher(Guard((ip_network("127.0.0.0/8"),))), Limits())
     async with open_database(config, "ingest") as database, httpx.AsyncClient() as http:
         gateway, materializer, ear = Gateway(database), Materializer(Gateway(database)), Ear()
-        admission = Admission(gateway, timedelta(seconds=1))
+        admission = Admission(gateway, timedelta(seconds=20))
         dry_runner = DryRunner(admission, gateway, DryMedia(materializer, downloader))
         enqueuer = Enqueuer(gateway, ear, Topology(), audit_deduped=False)  # type: ignore[arg-type]
         async with await serve(application(admission, materializer, enqueuer, dry_runner), "127.0.0.1", 0) as site:

@@ -172,7 +172,7 @@ async def every_answer(door: Door) -> Any:
     yield await door.post(content=b" " * 300_000)
     yield await door.post(content=b"x", headers={"Content-Encoding": "gzip"})
     yield await door.post({})
-    await door.sql("UPDATE workspace_endpoints SET ingress_rps = 1")
+    await door.sql("UPDATE workspace_endpoints SET ingress_rps = 0.01")
     for answer in [await door.post({"text": f"{n}"}) for n in range(3)]:
         yield answer
     await door.sql("UPDATE workspaces SET status = 'paused'")

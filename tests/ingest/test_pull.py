@@ -20,6 +20,7 @@ from harness.eventually import eventually
 from ingest.pulls import Pulls, Site, entry, numbered, rss
 
 FEEDS = Path(__file__).with_name("feeds")
+PLENTY = timedelta(minutes=1)
 
 
 @pytest.fixture
@@ -211,12 +212,13 @@ async def test_sources_that_hang_redirect_for_ever_or_never_end_block_nobody(pul
     await pulls.add("declared", "rss", url=declared)
     for number in range(3):
         await pulls.add(f"good {number}", "rss", url=site.put(f"/good{number}", numbered(2)))
-    budget = Budget(size=1_000_000, within=timedelta(seconds=2), idle=timedelta(seconds=1))
+    budget = Budget(size=1_000_000, within=timedelta(seconds=7), idle=timedelta(seconds=4))
     service = Service("ingest")
 
     async with pulls.replica(budget=budget, pace=Pace(concurrency=6, per_workspace=10)) as replica:
         running = asyncio.create_task(replica.puller.run(service))
-        await eventually(lambda: pulls.sql("SELECT count(*) = 8 FROM pull_sources WHERE pulled_at IS NOT NULL"))
+        all_pulled = "SELECT count(*) = 8 FROM pull_sources WHERE pulled_at IS NOT NULL"
+        await eventually(lambda: pulls.sql(all_pulled), within=PLENTY)
         service.stop()
         await running
 
@@ -241,7 +243,7 @@ async def test_a_document_that_takes_too_long_to_read_ends_alone(pulls: Pulls, s
     await pulls.add("slow", "rss", url=site.put("/slow", feed))
     await pulls.add("good", "rss", url=site.put("/good", numbered(1)))
 
-    async with pulls.replica(reader=Reader(1, timedelta(seconds=1))) as replica:
+    async with pulls.replica(reader=Reader(1, timedelta(seconds=5))) as replica:
         await replica.puller.round()
 
     assert await pulls.error("slow") == ("unreadable", 1)
@@ -366,7 +368,8 @@ async def test_any_number_of_replicas_pull_each_source_once(pulls: Pulls, site: 
 
     async with pulls.replica(pace=pace) as one, pulls.replica(pace=pace) as two, pulls.replica(pace=pace) as three:
         running = [asyncio.create_task(each.puller.run(service)) for each in (one, two, three)]
-        await eventually(lambda: pulls.sql("SELECT bool_and(pulled_at IS NOT NULL) FROM pull_sources"))
+        all_pulled = "SELECT bool_and(pulled_at IS NOT NULL) FROM pull_sources"
+        await eventually(lambda: pulls.sql(all_pulled), within=PLENTY)
         service.stop()
         await asyncio.gather(*running)
 

@@ -23,7 +23,7 @@ DELIVERY = "de110000-0000-4000-8000-000000000001"
 
 
 def configured(**settings: Any) -> MonitorConfig:
-    return MonitorConfig(**({"database_url": NOWHERE, "alert_timeout": timedelta(seconds=2)} | settings))
+    return MonitorConfig(**({"database_url": NOWHERE, "alert_timeout": timedelta(seconds=20)} | settings))
 
 
 def facts(kind: str = "opened", **fields: Any) -> Facts:

@@ -63,7 +63,7 @@ class Audit:
 
     async def messages(self) -> list[Any]:
         """All of them in their order."""
-        config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=5)
+        config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=30)
         async with self._jetstream() as js:
             subscription = await js.pull_subscribe(
                 self.topology.audit(None, None), stream=self.topology.audit_stream.name, config=config
@@ -71,18 +71,18 @@ class Audit:
             left = (await subscription.consumer_info()).num_pending or 0
             found: list[Any] = []
             while len(found) < left:
-                found += await subscription.fetch(min(500, left - len(found)), timeout=2)
+                found += await subscription.fetch(min(500, left - len(found)), timeout=10)
             return found
 
     @contextlib.asynccontextmanager
     async def _jetstream(self) -> AsyncIterator[JetStreamContext]:
-        async with await nats.connect(self._url, connect_timeout=1, allow_reconnect=False) as client:
-            yield client.jetstream(timeout=2)
+        async with await nats.connect(self._url, connect_timeout=5, allow_reconnect=False) as client:
+            yield client.jetstream(timeout=5)
 
     async def events(self) -> list[AuditEvent]:
         return [msgspec.json.decode(message.data, type=AuditEvent) for message in await self.messages()]
 
-    async def has_all_of(self, pool: Any, within: timedelta = timedelta(seconds=30)) -> list[AuditEvent]:
+    async def has_all_of(self, pool: Any, within: timedelta = timedelta(minutes=1)) -> list[AuditEvent]:
         """What the stream holds, once that is every event of the table and none that is not."""
 
         async def same() -> list[AuditEvent] | None:

@@ -238,15 +238,16 @@ async def test_two_replicas_raise_one_alert_and_the_survivor_ends_it(database: D
         env = {"AUTOPOST_ALERT_WEBHOOK_URL": hook.url, "AUTOPOST_ALERT_WINDOW": "500ms"}
         async with monitor(database, **env) as first, monitor(database, **env):
             delivery = await die(tenant)
-            await eventually(lambda: hook.received, timedelta(seconds=20))
+            told = "SELECT count(*) FROM alert_notices WHERE delivered_at IS NOT NULL"
+            await eventually(lambda: tenant.db.fetchval(told), timedelta(minutes=1))
             rounds = "SELECT count(*) FROM monitor_rounds WHERE round = 'alerts'"
             assert await tenant.db.fetchval(rounds) == 1
 
             first.kill()
             said, _ = await first.communicate()
             await Operator(tenant).skip(delivery)
-            await eventually(lambda: len(hook.received) >= 2, timedelta(seconds=20))
+            await eventually(lambda: len(hook.received) >= 2, timedelta(minutes=1))
 
-    told = [json.loads(body)["type"] for _, body in hook.received]
-    assert told == ["alert.opened", "alert.recovered"]
+    heard = [json.loads(body)["type"] for _, body in hook.received]
+    assert heard == ["alert.opened", "alert.recovered"]
     assert b"canary" not in said

@@ -23,7 +23,6 @@ def target(server: MailServer, **settings: Any) -> SmtpTarget:
         "alert_smtp_tls": "off",
         "alert_smtp_from": "autopost@example.org",
         "alert_smtp_to": "ann@example.org, bob@example.org",
-        "alert_timeout": timedelta(seconds=1),
     }
     made = SmtpTarget.of(configured(**(given | settings)))
     assert made is not None

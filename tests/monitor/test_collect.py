@@ -35,7 +35,7 @@ from monitor.store import (
 
 CAT = f"{DEMO_WORKSPACE}/media/{sha256(PNG).hexdigest()}"
 REF = f"sha256:{sha256(PNG).hexdigest()}"
-SHORT = timedelta(seconds=2)
+SHORT = timedelta(seconds=6)
 THE_MARK_IS_OVER = "UPDATE media_origin SET doomed_until = now() - interval '1 second' WHERE doom IS NOT NULL"
 
 

@@ -23,6 +23,7 @@ from ingest.workshop import Workshop, workshop
 
 from monitor.store import LONG_AGO, LaggingStore, collector, configured, enqueued_in_a_hurry, lost, storing
 
+PLENTY = timedelta(minutes=1)
 TIMES = 25 if os.environ.get("CI") else 6
 GROW_OLD = (
     "DELETE FROM delivery_queue q USING deliveries d JOIN shown USING (message_id) WHERE d.delivery_id = q.delivery_id",
@@ -66,14 +67,14 @@ class Picture:
         for time in range(times):
             await self._grow_old()
             if time % 3:  # a race with the collector, else with retention
-                await eventually(self._is_doomed if time % 3 == 2 else self._is_forgotten)
+                await eventually(self._is_doomed if time % 3 == 2 else self._is_forgotten, within=PLENTY)
             item = {"type": "photo", "blob_ref": self.ref}
             staged, named = await asyncio.gather(
                 self._shop.stage(self._url, text=f"{self._size} {time}"),
                 self._shop.post({"text": f"named {self._size} {time}", "media": [item]}),
             )
             self.by_name.append(named.status_code)
-            await eventually(partial(enqueued_in_a_hurry, self._shop, staged), within=timedelta(seconds=30))
+            await eventually(partial(enqueued_in_a_hurry, self._shop, staged), within=PLENTY)
 
     async def _is_forgotten(self) -> bool:
         shown = "SELECT count(*) FROM messages WHERE payload #>> '{media,0,blob_ref}' = $1"

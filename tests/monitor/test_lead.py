@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import asyncpg
@@ -16,7 +17,9 @@ from autopost_runtime.service import Service
 from harness.databases import Database
 from harness.eventually import eventually
 
-LEASE = timedelta(milliseconds=500)
+LEASE = timedelta(seconds=4)
+SHORT = LEASE / 10
+PLENTY = timedelta(seconds=30)
 HOUR = timedelta(hours=1)
 
 
@@ -75,7 +78,7 @@ async def test_rounds_of_two_replicas_never_run_at_once_and_come_as_often_as_ask
     interval = timedelta(milliseconds=50)
     for service in services:
         Rounds(service, Turns(gateway, uuid4())).lead("sweep", interval, work)
-    await eventually(lambda: done >= 10)
+    await eventually(lambda: done >= 10, within=PLENTY)
     for service in services:
         service.stop()
         await service.end_tasks()
@@ -86,7 +89,7 @@ async def test_rounds_of_two_replicas_never_run_at_once_and_come_as_often_as_ask
 
 async def test_long_work_keeps_its_turn_beyond_the_lease(gateway, database, work):
     turns = Turns(gateway, uuid4(), LEASE)
-    first = await database.pool.fetchval("SELECT clock_timestamp()") + LEASE * 3
+    first = await database.pool.fetchval("SELECT clock_timestamp()") + LEASE * 2
 
     doing = asyncio.create_task(turns.round("sweep", HOUR, work))
 
@@ -95,51 +98,69 @@ async def test_long_work_keeps_its_turn_beyond_the_lease(gateway, database, work
         assert not await gateway.take_round("sweep", uuid4(), LEASE, HOUR)
         return bool(lease and lease > first)
 
-    await eventually(renewed)
+    await eventually(renewed, within=PLENTY)
     work.open.set()
     assert await doing
     assert (work.done, work.cut) == (1, 0)
 
 
 async def test_work_whose_turn_was_taken_is_cut_short_at_the_next_renewal(gateway, database, work):
-    lease = timedelta(seconds=5)
-    doing = asyncio.create_task(Turns(gateway, uuid4(), lease).round("sweep", HOUR, work))
+    class Asked:
+        """Keeps what was answered to each renewal."""
+
+        def __init__(self) -> None:
+            self.answers: list[bool] = []
+
+        async def take_round(self, *asked: Any) -> bool:
+            self.answers.append(await gateway.take_round(*asked))
+            return self.answers[-1]
+
+        async def end_round(self, *_: object) -> None:
+            raise AssertionError("not its own any more")
+
+    asked = Asked()
+    doing = asyncio.create_task(Turns(asked, uuid4(), LEASE).round("sweep", HOUR, work))
     await eventually(lambda: work.begun)
-    loop = asyncio.get_running_loop()
-    began = loop.time()
 
     thief = uuid4()
     await database.pool.execute("UPDATE monitor_rounds SET holder = $1, lease_until = 'infinity'", thief)
 
-    assert not await asyncio.wait_for(doing, 10)
-    assert loop.time() - began < lease.total_seconds() / 2
+    assert not await asyncio.wait_for(doing, PLENTY.total_seconds())
+    assert (asked.answers[0], asked.answers.count(False), asked.answers[-1]) == (True, 1, False)
     assert (work.done, work.cut) == (0, 1)
     assert await database.pool.fetchval("SELECT holder FROM monitor_rounds") == thief
 
 
-async def test_work_stops_before_another_may_begin_when_the_database_does_not_answer(gateway, work):
+async def test_work_stops_before_another_may_begin_when_the_database_does_not_answer(work, monkeypatch):
     class Deaf:
         """Answers once, then never again."""
 
         def __init__(self) -> None:
             self.asked = 0
+            self.taken_at = 0.0
 
         async def take_round(self, *_: object) -> bool:
             self.asked += 1
             if self.asked > 1:
                 await asyncio.Event().wait()
+            self.taken_at = loop.time()
             return True
 
         async def end_round(self, *_: object) -> None:
             raise AssertionError("not its own any more")
 
-    loop = asyncio.get_running_loop()
-    began = loop.time()
+    loop, deaf, given_up_at = asyncio.get_running_loop(), Deaf(), []
 
-    assert not await Turns(Deaf(), uuid4(), LEASE).round("sweep", HOUR, work)
+    def timeout_at(when: float) -> asyncio.Timeout:
+        given_up_at.append(when)
+        return asyncio.Timeout(when)
+
+    monkeypatch.setattr(asyncio, "timeout_at", timeout_at)
+    assert not await Turns(deaf, uuid4(), SHORT).round("sweep", HOUR, work)
 
     assert work.cut == 1
-    assert loop.time() - began < LEASE.total_seconds()
+    assert deaf.asked > 1
+    assert max(given_up_at) < deaf.taken_at + SHORT.total_seconds()
 
 
 async def test_a_renewal_that_failed_is_tried_again(work):
@@ -157,7 +178,7 @@ async def test_a_renewal_that_failed_is_tried_again(work):
 
     gateway = Shaky()
     doing = asyncio.create_task(Turns(gateway, uuid4(), LEASE).round("sweep", HOUR, work))
-    await eventually(lambda: gateway.asked >= 4)
+    await eventually(lambda: gateway.asked >= 4, within=PLENTY)
     work.open.set()
 
     assert await doing

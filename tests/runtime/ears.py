@@ -9,7 +9,7 @@ from autopost_contracts.subjects import ConsumerSpec
 from autopost_runtime.jetstream import Bus
 from harness.eventually import eventually
 
-SOON = timedelta(seconds=8)
+SOON = timedelta(seconds=30)
 
 
 @contextlib.asynccontextmanager

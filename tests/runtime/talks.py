@@ -45,6 +45,14 @@ async def call(url: str, **options: object) -> HttpAnswer:
         )
 
 
+@contextlib.asynccontextmanager
+async def connected(url: str) -> AsyncIterator[HttpClient]:
+    """Whose next call takes a connection that is there already: no part of its time goes into making one."""
+    async with HttpClient() as client:
+        await client.request("POST", url, json={}, timeout=LIMIT)
+        yield client
+
+
 def answering(raw: bytes) -> Talk:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
@@ -70,6 +78,12 @@ async def close_after_reading(reader: asyncio.StreamReader, writer: asyncio.Stre
 async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await read_request(reader)
     await reader.read()  # until the client gives up
+
+
+async def answer_then_hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await answering(OK)(reader, writer)
+    await reader.read(1)
+    await everything(reader)
 
 
 async def hang_up_when_done(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

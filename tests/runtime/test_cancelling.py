@@ -8,6 +8,8 @@ import pytest
 from autopost_runtime.cancelling import end, heed
 from autopost_runtime.service import Service
 
+PLENTY = timedelta(minutes=1)
+
 
 async def swallowing(times: int, started: asyncio.Event) -> None:
     started.set()
@@ -27,7 +29,7 @@ async def started(times: int) -> asyncio.Task[None]:
 async def test_a_task_that_swallows_its_cancellation_is_cancelled_again():
     task = await started(times=3)
 
-    assert await end([task])
+    assert await end([task], PLENTY)
     assert task.cancelled()
 
 
@@ -35,7 +37,7 @@ async def test_a_task_that_never_ends_is_said_so():
     task = await started(times=10)
 
     assert not await end([task], timedelta(milliseconds=60))
-    assert await end([task])
+    assert await end([task], PLENTY)
 
 
 async def test_a_swallowed_cancellation_can_be_heeded_later():

@@ -10,9 +10,11 @@ from autopost_runtime.http import HttpClient, HttpError, NotSent, Unanswered
 from runtime.canary import CANARY
 from runtime.talks import (
     OK,
+    answer_then_hang,
     answering,
     call,
     close_after_reading,
+    connected,
     hang,
     read_request,
     reset_after_reading,
@@ -74,9 +76,9 @@ async def test_what_fails_after_connecting_may_have_arrived(talk, code):
 
 
 async def test_a_hanging_server_may_have_understood():
-    async with server(hang) as url:
+    async with server(answer_then_hang) as url, connected(url) as client:
         with pytest.raises(Unanswered) as failed:
-            await call(url, timeout=timedelta(milliseconds=200))
+            await client.request("POST", url, json={}, timeout=timedelta(milliseconds=200))
 
     assert failed.value.code == "read_timeout"
 
@@ -114,7 +116,7 @@ async def test_a_connection_that_is_never_made_sent_nothing():
 
 async def test_waiting_for_a_free_connection_sent_nothing():
     async with server(hang) as url, HttpClient(limit=1) as client:
-        first = asyncio.create_task(client.request("GET", url, timeout=timedelta(seconds=2)))
+        first = asyncio.create_task(client.request("GET", url, timeout=timedelta(minutes=1)))
         await asyncio.sleep(0)
 
         with pytest.raises(NotSent) as failed:

@@ -13,8 +13,10 @@ from runtime.canary import CANARY
 from runtime.talks import (
     LIMIT,
     OK,
+    answer_then_hang,
     answering,
     call,
+    connected,
     everything,
     hang_up_when_done,
     read_request,
@@ -224,9 +226,9 @@ async def test_a_body_that_takes_too_long_is_given_up_and_its_source_let_go():
         finally:
             released.set()
 
-    async with server(hang_up_when_done) as url:
+    async with server(answer_then_hang) as url, connected(url) as client:
         with pytest.raises(Unanswered) as failed:
-            await call(url, json=None, body=streamed(source(), 8), timeout=timedelta(milliseconds=300))
+            await client.request("POST", url, body=streamed(source(), 8), timeout=timedelta(milliseconds=300))
         await asyncio.wait_for(released.wait(), 5)
 
     assert failed.value.code == "read_timeout"

@@ -15,7 +15,7 @@ from autopost_runtime.payloads import AT_ONCE, LARGEST, MARGIN, REST, Payload, P
 
 WORKSPACE = uuid4()
 TOKEN = "7000001:AAcanary-canary_canary-canary_0123456"
-SOON = timedelta(milliseconds=50)
+SOON, PLENTY = timedelta(milliseconds=50), timedelta(minutes=1)
 
 
 class Shelf:
@@ -198,7 +198,7 @@ async def test_only_a_few_are_stored_at_once() -> None:
     shelf.gate.clear()
     payloads = Payloads(shelf, "dispatcher")
 
-    keeping = [asyncio.create_task(payloads.keep(WORKSPACE, answer())) for _ in range(5 * AT_ONCE)]
+    keeping = [asyncio.create_task(payloads.keep(WORKSPACE, answer(), within=PLENTY)) for _ in range(5 * AT_ONCE)]
     await shelf.full.wait()
     shelf.gate.set()
     await asyncio.gather(*keeping)
@@ -220,7 +220,8 @@ async def test_a_real_store_takes_it_encrypted_or_not(configure: Any, s3: Any) -
     )
     async with open_objects(config) as objects:
         for encryption in ("off", "AES256"):
-            ref = await Payloads(objects, "dispatcher", encryption=encryption).keep(WORKSPACE, answer("да"))
+            payloads = Payloads(objects, "dispatcher", encryption=encryption)
+            ref = await payloads.keep(WORKSPACE, answer("да"), within=PLENTY)
 
             assert ref is not None
             assert json.loads(await objects.get(ref))["body"] == "да"
