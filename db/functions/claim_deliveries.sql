@@ -146,7 +146,6 @@ BEGIN
                jsonb_build_object('trace_id', t.trace_id, 'run_id', p_run_id,
                                   'idempotency_key', t.delivery_id, 'slot_at', t.slot_at)
         FROM took t
-        ORDER BY t.turn
     )
     SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, _now + p_lease, t.slot_at,
            t.render_meta,

@@ -17,18 +17,23 @@ DECLARE
     _taken record;
     _now timestamptz := clock_timestamp();
 BEGIN
-    -- By channel: what is under way now less what was before, and when something waits for.
+    -- By channel: what is under way now less what was before, and when something waits for. Counted by status first, which
+    -- is all that is done for each row.
     WITH sides AS (
-        SELECT workspace_id, channel_id, status AS was, NULL::delivery_status AS now_is, NULL::timestamptz AS due
+        SELECT workspace_id, channel_id, status AS was, NULL::delivery_status AS now_is, count(*) AS n,
+               NULL::timestamptz AS due
         FROM old_rows
+        GROUP BY workspace_id, channel_id, status
         UNION ALL
-        SELECT workspace_id, channel_id, NULL, status,
-               CASE WHEN status IN ('queued', 'retry')
-                    THEN due_of(status, not_before, scheduled_for, next_retry_at) END
+        SELECT workspace_id, channel_id, NULL, status, count(*),
+               min(CASE WHEN status IN ('queued', 'retry')
+                        THEN due_of(status, not_before, scheduled_for, next_retry_at) END)
         FROM new_rows
+        GROUP BY workspace_id, channel_id, status
     ), flights AS MATERIALIZED (
         SELECT workspace_id, channel_id,
-               count(*) FILTER (WHERE now_is = 'sending') - count(*) FILTER (WHERE was = 'sending') AS more,
+               (coalesce(sum(n) FILTER (WHERE now_is = 'sending'), 0)
+                - coalesce(sum(n) FILTER (WHERE was = 'sending'), 0))::bigint AS more,
                coalesce(min(due), 'infinity') AS due,
                bool_or(now_is IN ('claimed', 'sending')) AS some_taken,
                bool_or(now_is IN ('queued', 'retry')) AS some_waiting,

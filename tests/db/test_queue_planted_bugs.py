@@ -50,7 +50,7 @@ BUGS = {
         ("settle_channels", "WHEN p.channel_id = ANY (_closable) AND was.swept_at", "WHEN was.swept_at")
     ],
     "counters": [
-        ("delivery_moved", "- count(*) FILTER (WHERE was = 'sending')", "- count(*) FILTER (WHERE was = 'sending') / 2")
+        ("delivery_moved", "sum(n) FILTER (WHERE was = 'sending')", "sum(n) FILTER (WHERE was = 'sending') / 2")
     ],
     "running lease": [("recover_sending_leases", "< _now\n", "< _now + interval '10 minutes'\n")],
     "before its time": [("wake_sleepers", "s.sort_at <= p_now", "s.sort_at <= p_now + interval '1 minute'")],

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 from autopost_contracts.ids import DeliveryId, RunId, WorkspaceId
-from autopost_dispatcher.gateway import Claim, Claimed, Gateway
+from autopost_dispatcher.gateway import NEVER, Claim, Claimed, Gateway
 from autopost_runtime import logs
 from harness.buckets import Bucket
 
@@ -31,10 +31,15 @@ def mortal(point: str) -> type[Gateway]:
     """``claimed``, ``unrecorded:N``, ``recorded:N``, ``uncommitted`` and ``committed``."""
 
     class Mortal(Gateway):
+        has_claimed = False
+
         async def claim_deliveries(
             self, workspace: WorkspaceId, run_id: RunId, limit: int, lease: timedelta
         ) -> Claimed:
+            if self.has_claimed:
+                return Claimed((), NEVER)
             claimed = await super().claim_deliveries(workspace, run_id, limit, lease)
+            self.has_claimed = bool(claimed.claims)
             if claimed.claims and point == "claimed":
                 die()
             return claimed

@@ -23,6 +23,7 @@ from dispatcher.stage import Stage, configured, dispatching
 
 KILLS = 20 if os.environ.get("CI") else 4
 PARTS = 3
+PLENTY = 60.0
 BETWEEN = [
     "claimed",
     *(f"{moment}:{part}" for part in range(PARTS) for moment in ("unrecorded", "recorded")),
@@ -50,7 +51,8 @@ class Grave:
 
     async def bury(self) -> int:
         assert self._process.stdout
-        return int(await self._process.stdout.readline())
+        async with asyncio.timeout(PLENTY):
+            return int(await self._process.stdout.readline())
 
 
 @pytest.fixture
