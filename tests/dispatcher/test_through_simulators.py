@@ -119,6 +119,27 @@ async def test_media_whose_object_is_gone_is_given_up_and_text_is_not_held_back(
     assert [line["text"] for line in await stage.accepted()] == ["text"]
 
 
+async def test_a_plan_that_cannot_be_read_is_given_up_and_those_claimed_with_it_are_sent(
+    database: Database, stage: Stage
+) -> None:
+    """As one that a newer version wrote."""
+    await stage.channels("telegram", 2)
+    await stage.enqueue(
+        *(Plan(version=2, platform="telegram", parts=(TextPart(text=text),)) for text in ("new", "ours"))
+    )
+    await stage.tenant.db.execute(
+        """UPDATE renderings SET plan = '{"version": 3, "platform": "telegram", "parts": [{"kind": "hologram"}]}'
+           WHERE plan #>> '{parts,0,text}' = 'new'"""
+    )
+
+    async with dispatching(configured(database.url, stage.simulator, stage.bucket)):
+        assert await stage.settled() == {"sent": 2, "failed_permanent": 2}
+
+    assert {line["text"] for line in await stage.accepted()} == {"ours"}
+    errors = await stage.tenant.db.fetch("SELECT DISTINCT last_error ->> 'code' AS code FROM deliveries")
+    assert {row["code"] for row in errors} == {None, "rendering_missing"}
+
+
 async def test_a_group_that_has_moved_is_followed_once(database: Database, stage: Stage) -> None:
     [chat] = await stage.channels("telegram", 1)
     moved = -1_009_999_999_999

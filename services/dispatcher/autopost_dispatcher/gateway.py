@@ -8,8 +8,9 @@ from uuid import UUID
 from autopost_adapters.base import Held
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, RunId, WorkspaceId
 from autopost_contracts.plan import Plan
+from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import Database
-from msgspec import Struct, convert, json
+from msgspec import Raw, Struct, ValidationError, convert, json
 
 NEVER = timedelta(days=365_000)
 
@@ -39,7 +40,7 @@ class Channel(Struct, frozen=True, kw_only=True):
 class Shared(Struct, frozen=True, kw_only=True):
     """What the deliveries of a claim have in common."""
 
-    plans: dict[UUID, Plan] | None
+    plans: dict[UUID, Raw] | None
     channels: dict[UUID, Channel]
 
 
@@ -52,7 +53,7 @@ class Claim(Struct, frozen=True):
     channel_id: ChannelId
     channel: Channel
     plan: Plan | None
-    """``None`` when the rendering is gone."""
+    """``None`` when the rendering is gone or cannot be read."""
     attempt: int
     claim_token: ClaimToken
     slot_in: float
@@ -100,7 +101,7 @@ class Upload(Struct, frozen=True, kw_only=True):
     name: str | None
 
 
-_shared = json.Decoder(Shared)
+_shared, _plan = json.Decoder(Shared), json.Decoder(Plan)
 
 
 class Gateway:
@@ -237,25 +238,9 @@ class Gateway:
 
 
 def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: Shared) -> tuple[Claim, ...]:
-    plans, channels = shared.plans or {}, shared.channels
+    plans, channels = _plans(shared.plans or {}), shared.channels
     made = []
-    for (
-        delivery,
-        message,
-        channel,
-        rendering,
-        attempt,
-        token,
-        slot_in,
-        parts,
-        verify,
-        trace,
-        parent,
-        born,
-        _,
-        _,
-        _,
-    ) in rows:
+    for delivery, message, channel, rendering, nth, token, slot, parts, verify, trace, parent, born, _, _, _ in rows:
         progress = parts or {}
         made.append(
             Claim(  # by place: by name it took seven times as long
@@ -265,9 +250,9 @@ def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: 
                 channel,
                 channels[channel],
                 plans.get(rendering),
-                attempt,
+                nth,
                 token,
-                slot_in,
+                slot,
                 len(progress.get("sent_items", ())),
                 tuple(tuple(ids) for ids in progress.get("provider_message_ids", ())),
                 verify,
@@ -278,6 +263,17 @@ def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: 
             )
         )
     return tuple(made)
+
+
+def _plans(stored: Mapping[UUID, Raw]) -> dict[UUID, Plan]:
+    """One that cannot be read is that post's trouble, and not of all that were claimed with it."""
+    plans = {}
+    for rendering, plan in stored.items():
+        try:
+            plans[rendering] = _plan.decode(plan)
+        except ValidationError as exc:
+            get_logger().error("plan.unreadable", rendering_id=str(rendering), error=str(exc))
+    return plans
 
 
 def _until(due: datetime | None, now: datetime) -> timedelta:

@@ -56,7 +56,7 @@ class Sender:
         if identity is None:
             return Failed.permanent(Scope.CHANNEL, "credential_missing", f"{claim.channel.auth_ref} leads to no secret")
         if claim.plan is None:
-            return Failed.permanent(Scope.DELIVERY, "rendering_missing", "the stored plan is gone")
+            return Failed.permanent(Scope.DELIVERY, "rendering_missing", "the stored plan is gone or cannot be read")
         thread = claim.channel.settings.get("message_thread_id")
         target = Target(chat=claim.channel.target_id, token=identity.token, thread=thread)
         outcome = await Flight(self._desk, adapter, claim.plan, target, job, identity.bot_id).run()
