@@ -1,7 +1,7 @@
 """Fixtures for every test: backends of the run, a database of the test, servers of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +12,7 @@ from autopost_cli.embedded.postgres import FAST, PostgresServer
 from harness.backends import SURVIVES_A_KILL, scratch_root
 from harness.buckets import Bucket
 from harness.databases import EMPTY, MIGRATED, Database, cloned, make_migrated
+from harness.limited import limited
 from harness.shared import Owner, ask, ask_bucket
 from hypothesis import HealthCheck, settings
 
@@ -38,6 +39,12 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if owner := config.stash.get(OWNER, None):
         owner.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with limited(item.nodeid):
+        return (yield)
 
 
 Ask = Callable[[str], Any]
