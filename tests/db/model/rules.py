@@ -143,11 +143,12 @@ def commit(done: Done) -> Explained:
     demand(len(done.answer or []) == len(outcomes), "one verdict per outcome", done.answer)
     ended: list[tuple[dict[str, Any], Row, Row]] = []
     used = set()
+    committed = {delivery for delivery, verdict, *_ in done.answer or [] if verdict == "committed"}
     for outcome, (delivery, verdict, status, _at) in zip(outcomes, done.answer or [], strict=True):
         row = done.view.row(delivery)
         key = (delivery, outcome["claim_token"])
         if verdict == "left":
-            demand(key in used or delivery not in done.changes, "what is left is as it was", delivery)
+            demand(delivery in committed or delivery not in done.changes, "what is left is as it was", delivery)
             continue
         if not fences(done, *key, verdict == "committed", key in used):
             continue
