@@ -23,6 +23,12 @@ DAMAGES = {
     " SELECT workspace_id, delivery_id, channel_id, false, now() FROM deliveries LIMIT 1",
     "a delivery is not sent": "UPDATE deliveries SET status = 'dead' WHERE delivery_id = (SELECT delivery_id FROM"
     " deliveries LIMIT 1)",
+    "a row has another id than its event": "UPDATE deliveries SET provider_message_id = '2' WHERE delivery_id = (SELECT"
+    " delivery_id FROM deliveries LIMIT 1)",
+    "a row has another slot than its event": "UPDATE deliveries SET slot_at = slot_at + interval '1 s' WHERE"
+    " delivery_id = (SELECT delivery_id FROM deliveries LIMIT 1)",
+    "a row was sent at another time": "UPDATE deliveries SET sent_at = sent_at - interval '1 day' WHERE delivery_id ="
+    " (SELECT delivery_id FROM deliveries LIMIT 1)",
     "a channel is still due": "UPDATE channel_due SET next_due_at = now() WHERE channel_id = (SELECT channel_id FROM"
     " channel_due LIMIT 1)",
 }

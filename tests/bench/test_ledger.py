@@ -60,9 +60,24 @@ def test_a_window_is_half_open():
     assert over_limit([0.0, 0.999], 1) == 1
 
 
-def test_use_is_what_was_taken_of_the_rate():
-    assert use(EVEN, 27) == pytest.approx(1)
-    assert use(EVEN[::2], 27) == pytest.approx(0.5, rel=0.01)
+@pytest.mark.parametrize(
+    "gates, expected",
+    [
+        ([EVEN], 1),
+        ([EVEN[::2]], 0.5),
+        ([EVEN[:100]], 0.5),
+        ([EVEN, ()], 0.5),
+        ([EVEN, [slot + 0.5 * STEP for slot in EVEN]], 1),
+        ([EVEN[40:]], 0.8),
+    ],
+    ids=["all", "every other", "a stall at the end", "one that never starts", "one that starts later", "a late start"],
+)
+def test_use_is_what_came_of_all_that_could(gates, expected):
+    assert use(gates, 27, since=0.5 * STEP, until=EVEN[-1] + 1e-6) == pytest.approx(expected, abs=0.01)
+
+
+def test_what_comes_after_the_time_is_not_counted():
+    assert use([EVEN], 27, since=0, until=EVEN[99] + 1e-6) == 1
 
 
 def test_slots_are_judged_gate_by_gate():

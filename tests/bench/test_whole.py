@@ -5,6 +5,8 @@ import sys
 
 import msgspec
 from autopost_cli.bench.bars import BARS
+from autopost_cli.bench.command import bench
+from click.testing import CliRunner
 
 # In a process of its own: it sets up logs and telemetry as the dispatcher does.
 SMALL = """
@@ -34,3 +36,10 @@ def test_every_part_of_the_queue_runs_and_reports() -> None:
     assert all(bar["value"] >= 0 for bar in found["bars"])
     settings = found["raw"]["settings"]
     assert [settings[name] for name in ("fsync", "synchronous_commit", "full_page_writes")] == ["on"] * 3
+
+
+def test_a_part_of_the_bench_does_not_overwrite_the_page() -> None:
+    ended = CliRunner().invoke(bench, ["--only", "queue", "--write"])
+
+    assert ended.exit_code == 2
+    assert "--write needs a whole run" in ended.output

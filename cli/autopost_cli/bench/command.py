@@ -20,14 +20,19 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--only", type=click.Choice(TAGS), help="Measure what these bars need and nothing else.")
 @click.option("--quick", is_flag=True, help="Smaller counts, the same ratios, some three minutes.")
-@click.option("--write", is_flag=True, help="Also write docs/benchmarks.md.")
-def bench(as_json: bool, only: Tag | None, quick: bool, write: bool) -> None:
+@click.option("--write/--no-write", default=None, help="Write docs/benchmarks.md; the default for a whole, full run.")
+def bench(as_json: bool, only: Tag | None, quick: bool, write: bool | None) -> None:
     """Measure the queue, the dispatcher and ingest against other queues and against the machine.
 
     Starts a durable Postgres of its own under TMPDIR. Exits 0 only if every bar is met.
     """
-    if write and not PAGE.parent.is_dir():
+    has_page = PAGE.parent.is_dir()
+    if write and only:
+        raise click.UsageError("--write needs a whole run: with --only most of the page would be gone")
+    if write and not has_page:
         raise click.ClickException("--write needs a checkout: there is no docs folder beside this package")
+    if write is None:
+        write = has_page and not (only or quick)
     try:
         _perform((only,) if only else TAGS, QUICK if quick else FULL, as_json, write)
     except ModuleNotFoundError as missing:

@@ -1,14 +1,16 @@
 """Drain: claim → send nothing → commit, by the real dispatcher in this process, over more and more channels."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from uuid import UUID
 
+import asyncpg
 from autopost_adapters.base import Adapter
 from autopost_contracts.ids import WorkspaceId
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_runtime.identity import new_id
 
-from autopost_cli.bench.arena import Arena, BenchError, connected, vacuum
+from autopost_cli.bench.arena import Arena, BenchError, Connection, connected, vacuum
 from autopost_cli.bench.figures import Figures
 from autopost_cli.bench.replica import WARM_UP, NoOp, replica
 from autopost_cli.bench.tenants import (
@@ -76,6 +78,19 @@ async def check_drained(tenant: Tenant, deliveries: int) -> None:
     """Raises ``BenchError``: a fast drain that lost something is no drain."""
     async with connected(tenant.url) as connection:
         found = await connection.fetchrow(statement("drained"), tenant.workspace_id)
-    expected = (deliveries, 0, 0, EVENTS_EACH * deliveries, 0, True)
-    if found is None or tuple(found) != expected:
-        raise BenchError(f"after the drain of {deliveries}: {dict(found or {})}")
+        expected = (deliveries, 0, 0, EVENTS_EACH * deliveries, 0, True)
+        if found is None or tuple(found) != expected:
+            raise BenchError(f"after the drain of {deliveries}: {dict(found or {})}")
+        async for page in _folded(connection, tenant.workspace_id):
+            if page["found"]:
+                raise BenchError(f"after the drain of {deliveries}, rows are not their events: {page['differences']}")
+
+
+async def _folded(connection: Connection, workspace: WorkspaceId) -> AsyncIterator[asyncpg.Record]:
+    """Every row against the fold of its events, page by page."""
+    after = UUID(int=0)
+    while page := await connection.fetchrow("SELECT * FROM verify_deliveries($1, $2, p_most => 3)", workspace, after):
+        if not page["checked"]:
+            return
+        yield page
+        after = page["last_id"]

@@ -74,7 +74,6 @@ def _sent(claim: Claim) -> dict[str, Any]:
         "claim_token": claim.claim_token,
         "result": "sent",
         "provider_message_id": "1",
-        "parts": ("1",),
     }
 
 

@@ -1,21 +1,30 @@
-"""Latency: from a POST to the provider's door when nothing else happens, beside the bare chain that does the same."""
+"""Latency: from a POST, or from the wakeup after it, to the provider's door when nothing else happens, beside the bare
+chain that does the least of the same."""
 
 import asyncio
+import contextlib
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from http import HTTPStatus
 
 import aiohttp
+import nats
+from autopost_contracts.subjects import Topology
 
 from autopost_cli.bench import bare_chain
 from autopost_cli.bench.arena import Arena, BenchError
 from autopost_cli.bench.children import child
 from autopost_cli.bench.figures import Figures, percentile
 from autopost_cli.bench.receiver import Receiver, receiving
-from autopost_cli.bench.services import Send, posting, services_at
-from autopost_cli.bench.tenants import text
+from autopost_cli.bench.services import services_at
+from autopost_cli.bench.tenants import Tenant, Writer, enqueue, owned, text
 
 BREATH = 0.005
 WARM_UP = 20
 PATIENCE = 5.0
+
+Send = Callable[[], Awaitable[float]]
+"""Does what leads to one call; when its time began."""
 
 
 async def measure(arena: Arena, figures: Figures) -> None:
@@ -32,27 +41,58 @@ async def measure(arena: Arena, figures: Figures) -> None:
         async with (
             child("bare_chain", "door", *where) as door,
             child("bare_chain", "caller", *where) as caller,
-            aiohttp.ClientSession() as session,
+            aiohttp.ClientSession(headers={"Authorization": f"Bearer {tenant.secret}"}) as session,
+            waking(tenant, nats_url) as wake,
         ):
             await caller.expect("ready")
-            ours, bare = posting(session, stack.urls["ingest"], tenant), _bare(session, await door.read())
-            for send in (ours, bare):
+            chains = {
+                "latency": posting(session, f"{stack.urls['ingest']}/v1/posts"),
+                "wakeup": wake,
+                "bare_chain": posting(session, await door.read()),
+            }
+            for send in chains.values():
                 await _latencies(send, provider, WARM_UP)
             for repetition in range(arena.counts.repetitions):
                 arena.say(f"latency, {repetition + 1} of {arena.counts.repetitions}")
-                for name, send in (("latency", ours), ("bare_chain", bare)):
+                for name, send in chains.items():
                     found = await _latencies(send, provider, arena.counts.latencies)
                     for label, part in (("p50", 0.5), ("p99", 0.99)):
                         figures.record(f"{name}.{label}", percentile(found, part) * 1e3, "milliseconds")
 
 
-def _bare(session: aiohttp.ClientSession, url: str) -> Send:
-    async def send() -> int:
+def posting(session: aiohttp.ClientSession, url: str) -> Send:
+    """One post of its own through the front door, from before the request."""
+
+    async def send() -> float:
+        started = time.monotonic()
         async with session.post(url, json={"text": text(0)}) as answer:
             await answer.read()
-            return answer.status
+        if answer.status != HTTPStatus.ACCEPTED:
+            raise BenchError(f"a post was answered with {answer.status}")
+        return started
 
     return send
+
+
+@contextlib.asynccontextmanager
+async def waking(tenant: Tenant, nats_url: str) -> AsyncIterator[Send]:
+    """One post that is in the queue already, from its wakeup."""
+    subject = Topology().wakeup_dispatch(tenant.workspace_id)
+    client = await nats.connect(nats_url)
+    try:
+        async with owned(tenant) as database:
+            writer = await Writer.of(database, tenant)
+
+            async def send() -> float:
+                [post] = writer.write(1)
+                await enqueue(database, tenant, post)
+                started = time.monotonic()
+                await client.publish(subject)
+                return started
+
+            yield send
+    finally:
+        await client.close()
 
 
 async def _latencies(send: Send, provider: Receiver, count: int) -> list[float]:
@@ -60,10 +100,7 @@ async def _latencies(send: Send, provider: Receiver, count: int) -> list[float]:
     found = []
     for _ in range(count):
         arrival = provider.next_arrival()
-        started = time.monotonic()
-        status = await send()
-        if status != 202:
-            raise BenchError(f"a post was answered with {status}")
+        started = await send()
         try:
             found.append(await asyncio.wait_for(arrival, PATIENCE) - started)
         except TimeoutError:

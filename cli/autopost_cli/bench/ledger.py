@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from math import floor
 
 TOLERANCE = 0.05
 ROUNDING = 1e-5
@@ -28,9 +29,18 @@ def over_limit(arrivals: Sequence[float], limit: int, window: float = 1.0) -> in
     return sum(late - early < window for early, late in zip(ordered, ordered[limit:], strict=False))
 
 
-def use(arrivals: Sequence[float], rate: float) -> float:
-    """The part of the rate that was used, from the first to the last arrival."""
-    return (len(arrivals) - 1) / (max(arrivals) - min(arrivals)) / rate
+def use(gates: Iterable[Sequence[float]], rate: float, since: float, until: float) -> float:
+    """What came through gates of one rate as a part of what could have come, all of them to the end of the time.
+
+    The time of a gate begins with its first arrival, at the latest at ``since``: one that stops early or never starts
+    shows.
+    """
+    came, could = 0, 0
+    for arrivals in gates:
+        begun = min((since, *arrivals))
+        came += sum(arrival <= until for arrival in arrivals)
+        could += 1 + floor((until - begun) * rate)
+    return came / could
 
 
 def by_key(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:

@@ -49,7 +49,7 @@ def as_page(found: Report) -> str:
         (
             "# Benchmarks",
             "",
-            f"Written by `autopost bench --write` on {found.raw['date'][:10]}. Every bar is a ratio of two figures of",
+            f"Written by `autopost bench` on {found.raw['date'][:10]}. Every bar is a ratio of two figures of",
             "the same run, measured side by side; the value is the middle one of its repetitions, the spread from the",
             "least to the greatest as a part of it.",
             "",

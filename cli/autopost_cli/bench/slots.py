@@ -22,6 +22,8 @@ from autopost_cli.bench.tenants import Rates, Tenant, Writer, enqueue, make_tena
 GROUP = 27.0
 GROUP_LIMIT = 30
 MARGIN = 5.0
+START = 2.0
+"""Seconds within which every channel has its first call; the group lets forty begin in one and a half."""
 IDLE = 5.0
 """Seconds between two bursts of the idle tenant."""
 BURST = 3
@@ -56,6 +58,11 @@ CASES = (
 )
 
 
+class Steady(Struct, frozen=True):
+    began: float
+    ended: float
+
+
 class Stage(Struct, frozen=True):
     """A case with its tenant; its chats are told apart by their numbers."""
 
@@ -70,12 +77,18 @@ async def measure(arena: Arena, figures: Figures) -> None:
         seconds, stop = arena.counts.slot_period.total_seconds(), arena.counts.slot_stop.total_seconds()
         arena.say(f"slots for {seconds:g} s and across a stop, {repetition + 1} of {arena.counts.slot_repetitions}")
         async with arena.database("migrated") as url, receiving() as receiver:
+            await _log_slots(url)
             stages = [await _set(url, case, number) for number, case in enumerate(CASES)]
             for stage in stages:
                 if not stage.case.idles:
                     await _fill(stage, seconds + 2 * stop + MARGIN)
             steady = await _send(stages, receiver, seconds, stop)
             await _judge(stages, receiver.arrivals, steady, figures)
+
+
+async def _log_slots(url: str) -> None:
+    async with connected(url) as connection:
+        await connection.execute(statement("slot_log"))
 
 
 async def _set(url: str, case: Case, number: int) -> Stage:
@@ -98,8 +111,8 @@ async def _post(stage: Stage, posts: int) -> None:
             await enqueue(database, stage.tenant, post)
 
 
-async def _send(stages: Sequence[Stage], receiver: Receiver, seconds: float, stop: float) -> float:
-    """Until when it ran undisturbed; then both replicas stand still for a while, and go on."""
+async def _send(stages: Sequence[Stage], receiver: Receiver, seconds: float, stop: float) -> Steady:
+    """When it ran undisturbed; then both replicas stand still for a while, and go on."""
     idle = next(stage for stage in stages if stage.case.idles)
     async with replicas(2, idle.tenant, receiver.url) as pair:
         receiver.arrivals.clear()
@@ -117,7 +130,7 @@ async def _send(stages: Sequence[Stage], receiver: Receiver, seconds: float, sto
         await asyncio.sleep(stop)
         bursts.cancel()
         await asyncio.wait([bursts])
-    return started + seconds
+    return Steady(started, started + seconds)
 
 
 async def _burst_again_and_again(idle: Stage) -> None:
@@ -126,7 +139,7 @@ async def _burst_again_and_again(idle: Stage) -> None:
         await asyncio.sleep(BURST / idle.case.rate + IDLE)
 
 
-async def _judge(stages: Sequence[Stage], arrivals: Sequence[Arrival], steady: float, figures: Figures) -> None:
+async def _judge(stages: Sequence[Stage], arrivals: Sequence[Arrival], steady: Steady, figures: Figures) -> None:
     used, over, close = [], 0, 0
     for stage in stages:
         calls = [arrival for arrival in arrivals if arrival.chat in stage.chats]
@@ -140,32 +153,31 @@ async def _judge(stages: Sequence[Stage], arrivals: Sequence[Arrival], steady: f
         figures.record(f"slots.ahead.{case.name}", ahead, "slots")
         close += ahead
         if not case.idles:
-            used.append(_use(case, [arrival for arrival in calls if arrival.at <= steady]))
+            used.append(_use(stage, calls, steady))
             figures.record(f"slots.use.{case.name}", used[-1], "of the rate")
     figures.record("slots.use", min(used), "of the rate")
     figures.record("slots.receiver_violations", over, "windows")
     figures.record("slots.ledger_violations", close, "slots")
 
 
-def _use(case: Case, calls: Sequence[Arrival]) -> float:
-    """Of what binds: the group, or each channel."""
+def _use(stage: Stage, calls: Sequence[Arrival], steady: Steady) -> float:
+    """Of what binds: the group, or each channel, also one that was never called."""
+    case, since = stage.case, steady.began + START
     if case.is_bound_by_group:
-        return use([call.at for call in calls], GROUP)
-    chats = [chat for chat in by_key((call.chat, call.at) for call in calls).values() if len(chat) > 1]
-    if not chats:
-        raise BenchError(f"no channel of {case.name} was called twice")
-    return sum(use(chat, case.rate) for chat in chats) / len(chats)
+        return use([[call.at for call in calls]], GROUP, since, steady.ended)
+    chats = by_key((call.chat, call.at) for call in calls)
+    return use([chats.get(chat, ()) for chat in stage.chats], case.rate, since, steady.ended)
 
 
 async def _ledger_violations(stage: Stage) -> int:
-    """Of the slots that claims have given: the first call of each delivery."""
+    """Of all slots: those that claims gave, and those that were taken for the calls after the first."""
     async with connected(stage.tenant.url) as connection:
         rows = await connection.fetch(statement("slots"), stage.tenant.workspace_id)
     if not rows:
         raise BenchError(f"the ledger of {stage.case.name} is empty")
-    given = [(str(row["channel_id"]), row["slot_at"].timestamp()) for row in rows]
-    in_channels = sum(too_close(slots, _step(stage.case.rate)) for slots in by_key(given).values())
-    return too_close([slot for _, slot in given], _step(GROUP)) + in_channels
+    own = by_key((str(row["channel_id"]), row["slot_at"].timestamp()) for row in rows if not row["beside"])
+    in_channels = sum(too_close(slots, _step(stage.case.rate)) for slots in own.values())
+    return too_close([row["slot_at"].timestamp() for row in rows], _step(GROUP)) + in_channels
 
 
 def _step(rate: float) -> float:
