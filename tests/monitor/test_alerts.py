@@ -152,6 +152,26 @@ async def test_a_target_that_is_away_holds_up_no_other(database: Database, tenan
             assert stage.heard() == []
 
 
+async def test_a_target_that_trips_keeps_its_notice_and_stops_nobody(database: Database, tenant: Tenant) -> None:
+    class Tripping:
+        name = "smtp"
+
+        async def tell(self, notice: Notice) -> Any:
+            raise UnicodeError("canary-address: label empty or too long")
+
+    async with staged(database) as stage:
+        stage.alerts = Alerts(stage.gateway, MonitorConfig(database_url=database.url), ["smtp", "webhook"])
+        stage.notifiers.insert(0, Notifier(stage.gateway, Tripping(), QUICK))
+        await die(tenant)
+
+        await stage.turn()
+
+        kept = await tenant.db.fetchrow("SELECT * FROM alert_notices WHERE target = 'smtp'")
+        assert stage.heard() == ["alert.opened"]
+        assert (kept["delivered_at"], kept["superseded_at"], kept["attempt"]) == (None, None, 1)
+        assert kept["last_error"] == "UnicodeError"
+
+
 async def test_a_notice_that_was_told_and_not_settled_is_told_again_under_its_id(
     database: Database, tenant: Tenant
 ) -> None:

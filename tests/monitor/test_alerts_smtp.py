@@ -10,6 +10,7 @@ from adapters.test_send_tls import Authority
 from autopost_monitor.alert_ending import Delivered, Refused, Unreachable
 from autopost_monitor.alert_smtp import SmtpTarget
 from autopost_runtime.config import Secret
+from msgspec.structs import replace
 
 from monitor.alert_stage import ALERT, MailServer, configured, mail_listening, notice
 
@@ -131,6 +132,14 @@ async def test_nobody_there_is_a_target_that_is_away() -> None:
         pass
 
     assert await target(server).tell(notice()) == Unreachable("ConnectionRefusedError")
+
+
+async def test_a_server_whose_name_is_none_is_a_target_that_is_away() -> None:
+    async with mail_listening() as server:
+        mail = target(server)
+    mail._post = replace(mail._post, host="smtp..example.org")
+
+    assert await mail.tell(notice()) == Unreachable("UnicodeError")
 
 
 async def test_a_name_with_line_breaks_makes_no_header() -> None:

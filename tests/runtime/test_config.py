@@ -93,6 +93,8 @@ def test_a_value_is_read_by_the_type_of_its_field(name, text, value):
         ("bus", "http://nats", "nats"),
         ("bus", "nats://a:4222,nats://", "host is missing"),
         ("api", "api.example", "http"),
+        ("api", "https://api..example", "host name"),
+        ("api", f"https://{'a' * 64}.example", "host name"),
     ],
 )
 def test_nonsense_is_refused_with_the_variable_and_what_was_expected(name, text, expected):

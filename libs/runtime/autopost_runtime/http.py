@@ -23,6 +23,7 @@ from yarl import URL
 
 from autopost_runtime import telemetry
 from autopost_runtime.request_body import Outgoing, StreamedBody
+from autopost_runtime.values import is_host
 
 ANSWER_LIMIT = 1024 * 1024
 CONNECT_LIMIT = timedelta(seconds=10)
@@ -189,7 +190,7 @@ def _translate(exc: aiohttp.ClientError) -> HttpError:
 def _parse(url: str) -> URL:
     try:
         parsed = URL(url, encoded=True)
-        sound = parsed.scheme in ("http", "https") and parsed.host and parsed.port
+        sound = parsed.scheme in ("http", "https") and parsed.port and is_host(parsed.host or "")
     except ValueError:
         sound = False
     if not sound:

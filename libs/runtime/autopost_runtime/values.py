@@ -24,6 +24,14 @@ _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
 
 
+def is_host(name: str) -> bool:
+    """Whether it can be asked for at all: a resolver raises on an empty or an endless label instead of finding nothing."""
+    try:
+        return bool(name) and not re.search(r"\s", name) and bool(name.encode("idna"))
+    except UnicodeError:
+        return False
+
+
 class Unreadable(Exception):  # noqa: N818  named for what happened
     """The text makes no sense as this type; the message says what would."""
 
@@ -53,6 +61,8 @@ class Url:
             raise Unreadable(f"the scheme is not {' or '.join(self.schemes)}; {expected}")
         if port == 0 or not (parts.hostname or "host" in parse_qs(parts.query)):
             raise Unreadable(f"the host is missing; {expected}")
+        if parts.scheme in ("http", "https") and not is_host(parts.hostname or ""):
+            raise Unreadable(f"the host is no host name; {expected}")
 
 
 def parse(text: str, kind: Any, special: dict[type, Callable[[str], Any]]) -> Any:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from autopost_runtime.config import ConfigError, HttpUrl, Secret, ServiceConfig
+from autopost_runtime.values import is_host
 from msgspec import Meta
 
 Count = Annotated[int, Meta(ge=1)]
@@ -81,6 +82,8 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
         yield from _together("SMTP_USER", self.alert_smtp_user, "SMTP_PASSWORD", self.alert_smtp_password)
         yield from _together("SMTP_HOST", self.alert_smtp_host, "SMTP_FROM", self.alert_smtp_from)
         yield from _together("SMTP_HOST", self.alert_smtp_host, "SMTP_TO", self.alert_smtp_to)
+        if self.alert_smtp_host and not is_host(self.alert_smtp_host):
+            yield "AUTOPOST_ALERT_SMTP_HOST: expected a host name like mail.example.org"
         if self.alert_smtp_user and self.alert_smtp_tls == "off":
             yield "AUTOPOST_ALERT_SMTP_TLS is off: expected starttls or tls, a password is not sent in the open"
         if self.alert_webhook_url and not _is_web_address(self.alert_webhook_url.reveal()):
@@ -108,6 +111,6 @@ def _together(one: str, value: object, other: str, needed: object) -> Iterator[s
 def _is_web_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        return parts.scheme in ("http", "https") and is_host(parts.hostname or "") and parts.port != 0
     except ValueError:
         return False

@@ -31,10 +31,20 @@ class Notifier:
 
     async def round(self) -> None:
         while notice := await self._gateway.next_notice(self._target.name):
-            ending = await self._target.tell(notice)
+            ending = await self._tell(notice)
             await self._settle(notice, ending)
             if isinstance(ending, Unreachable):
                 return
+
+    async def _tell(self, notice: Notice) -> Ending:
+        """Whatever a target trips over is its own trouble: the notice is kept, and nobody else goes without.
+
+        By its type alone: the words of an error may hold an address, and addresses hold secrets.
+        """
+        try:
+            return await self._target.tell(notice)
+        except Exception as exc:
+            return Unreachable(type(exc).__name__)
 
     async def _settle(self, notice: Notice, ending: Ending) -> None:
         match ending:

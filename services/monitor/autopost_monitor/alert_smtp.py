@@ -106,7 +106,7 @@ def _send(post: Post, mail: EmailMessage) -> Ending:
         return Unreachable("recipients_refused")
     except smtplib.SMTPResponseException as exc:
         return Unreachable(f"smtp_{exc.smtp_code}")
-    except (smtplib.SMTPException, OSError) as exc:
+    except (smtplib.SMTPException, OSError, UnicodeError) as exc:  # a name that is none, a text that no server takes
         return Unreachable(type(exc).__name__)
     return Delivered()
 
