@@ -886,6 +886,7 @@ CREATE INDEX command_outbox_published ON command_outbox (published_at) WHERE pub
 
 -- Functions and their triggers, views, and who may use them.
 SET check_function_bodies = off;
+\ir functions/abandon_notices.sql
 \ir functions/active_workspaces.sql
 \ir functions/add_counters.sql
 \ir functions/admit_posts.sql

@@ -2,7 +2,8 @@
 --
 -- thresholds   {"dead", "failed_permanent", "paused_channels", "cooled_groups", "oldest_due", "pull_sources",
 --               "staged_posts", "bot_outbox", "bot_errors", "orphan_events", "relay_lag", "event_partitions"}: numbers,
---              durations in seconds; one that is null or missing is switched off
+--              durations in seconds; one that is null or missing is switched off. And "staged_deadline", in seconds too:
+--              how long the media of a post may take, whoever is at it
 -- found        how many things are in it; the function of each condition says what is counted
 -- since        when it began, where that is known
 -- causes       [{"name", "code", "count", "id"}], five at most
@@ -25,7 +26,7 @@ AS $$
         FROM jsonb_to_record(p_thresholds) AS r (
             dead bigint, failed_permanent bigint, paused_channels bigint, cooled_groups bigint, oldest_due numeric,
             pull_sources bigint, staged_posts numeric, bot_outbox numeric, bot_errors bigint, orphan_events bigint,
-            relay_lag numeric, event_partitions numeric)
+            relay_lag numeric, event_partitions numeric, staged_deadline numeric)
     )
     SELECT 'dead', c.workspace_id, c.found, t.dead, c.since, c.causes
     FROM t, condition_dead(t.dead) AS c
@@ -46,7 +47,8 @@ AS $$
     FROM t, condition_pull_sources(t.pull_sources) AS c
     UNION ALL
     SELECT 'staged_posts', c.workspace_id, c.found, t.staged_posts, c.since, c.causes
-    FROM t, condition_staged_posts(make_interval(secs => t.staged_posts::double precision)) AS c
+    FROM t, condition_staged_posts(make_interval(secs => t.staged_posts::double precision),
+                                   make_interval(secs => t.staged_deadline::double precision)) AS c
     UNION ALL
     SELECT 'bot_outbox', c.workspace_id, c.found, t.bot_outbox, c.since, c.causes
     FROM t, condition_bot_outbox(make_interval(secs => t.bot_outbox::double precision)) AS c

@@ -1,7 +1,7 @@
--- condition_staged_posts(older_than) -> the workspaces with accepted posts whose media nobody gets done with
+-- condition_staged_posts(older_than, deadline) -> the workspaces with accepted posts whose media nobody gets done with
 --
--- found: how many (stuck_staged_posts).
-CREATE OR REPLACE FUNCTION condition_staged_posts(p_older_than interval)
+-- found: how many (stuck_staged_posts). Without a deadline it is six hours.
+CREATE OR REPLACE FUNCTION condition_staged_posts(p_older_than interval, p_deadline interval)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql
 STABLE
@@ -14,7 +14,7 @@ AS $$
     FROM (
         SELECT p.workspace_id, p.why, p.code, count(*) AS posts, min(p.since) AS since,
                (array_agg(p.post_id ORDER BY p.since))[1] AS post_id
-        FROM stuck_staged_posts(p_older_than) AS p
+        FROM stuck_staged_posts(p_older_than, coalesce(p_deadline, '6 hours')) AS p
         WHERE p_older_than IS NOT NULL
         GROUP BY p.workspace_id, p.why, p.code
     ) AS s

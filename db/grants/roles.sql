@@ -72,6 +72,7 @@ GRANT EXECUTE ON FUNCTION
     TO autopost_dispatcher;
 
 GRANT EXECUTE ON FUNCTION
+    abandon_notices(text[], interval),
     active_workspaces(),
     adopt_stream(uuid, timestamptz, bigint, bigint, interval),
     advance_relay(uuid, bigint, bigint),

@@ -168,6 +168,17 @@ async def test_a_condition_that_is_switched_off_never_holds(tenant: Tenant, cond
     assert await conditions(tenant) == {}
 
 
+async def test_a_post_that_is_tried_again_and_again_is_stuck_at_the_deadline_that_is_configured(tenant: Tenant) -> None:
+    await staged(tenant, 61 * MINUTE)
+    await tenant.db.execute("UPDATE staged_posts SET next_attempt_at = clock_timestamp()")
+
+    held = await conditions(tenant, staged_posts=15 * MINUTE, staged_deadline=60 * MINUTE)
+
+    assert held["staged_posts"]["causes"][0]["name"] == "late"
+    assert await conditions(tenant, staged_posts=15 * MINUTE) == {}
+    assert await conditions(tenant, staged_posts=None, staged_deadline=60 * MINUTE) == {}
+
+
 async def test_switched_off_not_even_a_post_beyond_every_deadline_counts(tenant: Tenant) -> None:
     await staged(tenant, 7 * 60 * MINUTE)
 

@@ -294,3 +294,19 @@ async def test_a_scheduled_snapshot_is_told_once_in_its_time(tenant: Tenant, wat
     assert await tenant.db.fetchval(tell, timedelta(days=1), [CHAT])
     assert await watch.waiting() == [(CHAT, "snapshot")]
     assert await tenant.db.fetchval("SELECT count(*) FROM count_alerts()") == 0
+
+
+async def test_what_waits_for_a_target_that_is_gone_is_given_up_in_sight_and_forgotten(tenant: Tenant) -> None:
+    watch = Watch(tenant, CHAT, HOOK)
+    await die(tenant)
+    await watch.judge()
+    abandon = "SELECT * FROM abandon_notices($1, $2)"
+
+    assert await tenant.db.fetch(abandon, [CHAT], REMIND) == []  # a replica that does not know it yet takes nothing
+    assert [tuple(row) for row in await tenant.db.fetch(abandon, [CHAT], timedelta(0))] == [(HOOK, 1)]
+
+    assert await watch.waiting() == [(CHAT, "opened")]
+    assert await tenant.db.fetchval("SELECT last_error FROM alert_notices WHERE target = $1", HOOK) == "target_removed"
+    await watch.heard()
+    await tenant.db.execute("UPDATE alerts SET recovered_at = now() - interval '1 day'")
+    assert await tenant.db.fetchval("SELECT retain_alerts($1, 10)", timedelta(hours=1)) == 1

@@ -48,6 +48,7 @@ ROLES = {
         "take_uploads",
     },
     "autopost_monitor": {
+        "abandon_notices",
         "active_workspaces",
         "adopt_stream",
         "advance_relay",

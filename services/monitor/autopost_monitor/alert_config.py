@@ -46,6 +46,8 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
     alert_pull_failures: Count | None = 5
     """In a row, of one source."""
     alert_staged_age: Duration | None = timedelta(minutes=15)
+    stuck_staged_deadline: Duration = timedelta(hours=6)
+    """However busy somebody is with a post, by then it is stuck: for the alert and for the gauge."""
     alert_bot_age: Duration | None = timedelta(minutes=5)
     alert_bot_errors: MoreThan | None = 10
     """More than so many within ten minutes."""

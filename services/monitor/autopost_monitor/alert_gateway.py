@@ -80,6 +80,11 @@ class AlertGateway:
     async def tell_snapshot(self, every: timedelta, targets: Sequence[str]) -> bool:
         return bool(await self._database.fetchval("SELECT tell_snapshot($1, $2)", every, list(targets)))
 
+    async def abandon_notices(self, targets: Sequence[str], after: timedelta) -> dict[str, int]:
+        """How many, by the target that nobody tells any more."""
+        rows = await self._database.fetch("SELECT * FROM abandon_notices($1, $2)", list(targets), after)
+        return {row["target"]: row["notices"] for row in rows}
+
     async def next_notice(self, target: str) -> Notice | None:
         row = await self._database.fetchrow("SELECT * FROM next_notice($1)", target)
         if row is None:

@@ -41,6 +41,8 @@ class Alerts:
             )
         if self._policy == "schedule":
             await self._gateway.tell_snapshot(self._snapshot_every, self._targets)
+        for target, notices in (await self._gateway.abandon_notices(self._targets, self._remind)).items():
+            get_logger().warning("alert.abandoned", target=target, notices=notices, error="target_removed")
 
     async def count(self) -> None:
         self._open = await self._gateway.count_alerts()

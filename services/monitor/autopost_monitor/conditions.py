@@ -43,6 +43,7 @@ def thresholds(config: AlertConfig) -> dict[str, Any]:
         "oldest_due": _seconds(config.alert_oldest_due),
         "pull_sources": config.alert_pull_failures,
         "staged_posts": _seconds(config.alert_staged_age),
+        "staged_deadline": _seconds(config.stuck_staged_deadline),
         "bot_outbox": _seconds(config.alert_bot_age),
         "bot_errors": config.alert_bot_errors,
         "orphan_events": config.alert_orphan_events,

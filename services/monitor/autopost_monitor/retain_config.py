@@ -44,5 +44,4 @@ class RetainConfig(AlertConfig, frozen=True, kw_only=True):
     recount_interval: Interval = timedelta(minutes=5)
     stuck_interval: Interval = timedelta(seconds=60)
     stuck_staged_after: Interval = timedelta(minutes=10)
-    stuck_staged_deadline: Interval = timedelta(hours=6)
     stuck_reply_after: Interval = timedelta(minutes=10)
