@@ -138,7 +138,9 @@ async def test_a_server_that_speaks_no_tls_was_sent_nothing():
     assert failed.value.code == "tls"
 
 
-@pytest.mark.parametrize("url", ["http://", "http://host:port", "ftp://host", "not a url", "http://hooks..example.org/x"])
+@pytest.mark.parametrize(
+    "url", ["http://", "http://host:port", "ftp://host", "not a url", "http://hooks..example.org/x"]
+)
 async def test_a_url_that_makes_no_sense_sent_nothing(url):
     with pytest.raises(NotSent):
         await call(url)
