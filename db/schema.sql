@@ -382,10 +382,9 @@ CREATE TABLE channel_counters (
     CONSTRAINT side_is_known CHECK (side IN ('started', 'ended'))
 ) WITH (fillfactor = 50);
 
--- A hint for the poll: which workspaces to look at, in turns. A probe of channel_due corrects it.
+-- When each workspace was last claimed in: its turn among those that are due.
 CREATE TABLE workspace_due (
     workspace_id uuid PRIMARY KEY REFERENCES workspaces,
-    next_due_at timestamptz NOT NULL DEFAULT 'infinity',
     last_claimed_at timestamptz NOT NULL DEFAULT '-infinity'
 ) WITH (fillfactor = 50);
 

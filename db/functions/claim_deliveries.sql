@@ -95,11 +95,10 @@ BEGIN
     END IF;
 
     _next := next_due_at(p_workspace_id);
-    INSERT INTO workspace_due AS w (workspace_id, next_due_at, last_claimed_at)
-    VALUES (p_workspace_id, _next, _now)
+    INSERT INTO workspace_due (workspace_id, last_claimed_at)
+    VALUES (p_workspace_id, _now)
     ON CONFLICT (workspace_id) DO UPDATE
-    SET next_due_at = excluded.next_due_at,
-        last_claimed_at = excluded.last_claimed_at;
+    SET last_claimed_at = excluded.last_claimed_at;
     IF _taken = '{}' THEN
         RETURN;
     END IF;

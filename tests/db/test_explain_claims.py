@@ -141,3 +141,31 @@ async def test_what_waits_behind_a_paused_channel_costs_the_others_nothing(datab
 
     check(before, await shop.touched(connection))
     check(before, await shop.touched(await database.connect()))
+
+
+async def test_the_poll_costs_an_idle_workspace_a_probe_and_a_backlog_nothing(database, shop):
+    connection = await database.connect()
+    await connection.execute(
+        "WITH idle AS (INSERT INTO workspaces (name) SELECT 'idle' FROM generate_series(1, $1) RETURNING workspace_id) "
+        "INSERT INTO channels (workspace_id, platform, target_id, auth_ref, rate_group) "
+        "SELECT workspace_id, 'telegram', 'chat', 'bot', 'bot' FROM idle",
+        FEW,
+    )
+    await connection.execute(
+        "UPDATE channel_due SET next_due_at = 'infinity' WHERE workspace_id <> $1", shop.tenant.workspace
+    )
+    await connection.execute("VACUUM (ANALYZE) channel_due, channels, platform_limits, workspaces")
+    before = await polled(connection)
+
+    await shop.fill(connection, [await shop.tenant.channel()], BLOCKED, "queued")
+
+    assert before <= 5 * FEW
+    assert await polled(connection) <= RATIO * before
+
+
+async def polled(connection: Any) -> int:
+    """Buffers of a poll that finds the one workspace with something to do; the first only warms the plan."""
+    explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM due_workspaces()"
+    [plan] = [json.loads(await connection.fetchval(explain))[0]["Plan"] for _ in range(2)][1:]
+    assert plan["Actual Rows"] == 1
+    return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])

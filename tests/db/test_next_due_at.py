@@ -165,3 +165,40 @@ async def test_a_finished_workspace_is_not_due(tenant):
     await tenant.claim()
 
     assert list(await tenant.db.fetch("SELECT * FROM due_workspaces()")) == []
+
+
+async def test_however_many_wait_for_their_time_what_is_due_comes_first(tenant):
+    """They are never claimed, so by their last claim alone they would always be first."""
+    for hours in (2, 1):
+        waiting = await Tenant.create(tenant.db)
+        await waiting.backlog(await waiting.channel(paused_until=datetime.now(UTC) + timedelta(hours=hours)), 1)
+        await waiting.claim()
+        await tenant.db.execute("DELETE FROM workspace_due")
+    channel = await tenant.channel(rate_rps=100)
+    await tenant.backlog(channel, 3)
+    await tenant.claim(1)
+    await tenant.db.execute("UPDATE channel_due SET next_due_at = now() WHERE channel_id = $1", channel)
+
+    rows = await tenant.db.fetch("SELECT * FROM due_workspaces()")
+
+    assert len(rows) == 3
+    assert rows[0]["workspace_id"] == tenant.workspace
+    assert rows[1]["next_due_at"] < rows[2]["next_due_at"]
+    [first] = await tenant.db.fetch("SELECT * FROM due_workspaces(1)")
+    assert first["workspace_id"] == tenant.workspace
+
+
+async def test_the_poll_knows_when_as_each_workspace_does(tenant):
+    tenants = [tenant, await Tenant.create(tenant.db)]
+    for rate, each in enumerate(tenants, 1):
+        await each.group(0.1 * rate)
+        await each.group(None, name="other")
+        for group in ("bot", "other"):
+            await each.backlog(await each.channel(rate_rps=0.01 * rate, rate_group=group), 2)
+        await each.claim()
+
+    rows = await tenant.db.fetch("SELECT * FROM due_workspaces()")
+
+    assert {row["workspace_id"]: row["next_due_at"] for row in rows} == {
+        each.workspace: await each.next_due_at() for each in tenants
+    }

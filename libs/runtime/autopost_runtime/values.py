@@ -25,7 +25,7 @@ _NO = frozenset({"0", "false", "no", "off"})
 
 
 def is_host(name: str) -> bool:
-    """Whether it can be asked for at all: a resolver raises on an empty or an endless label instead of finding nothing."""
+    """Whether it can be asked for at all: a resolver raises on an empty label or an endless one."""
     try:
         return bool(name) and not re.search(r"\s", name) and bool(name.encode("idna"))
     except UnicodeError:
