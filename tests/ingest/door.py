@@ -34,8 +34,12 @@ class Door:
     async def post(self, body: Any = None, *, secret: str | None = DEMO, **options: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         headers |= options.pop("headers", {})
+        query = options.pop("query", "")
         given = options if options else {"json": {"text": "hello"} if body is None else body}
-        return await self.http.post(f"{self.url}/v1/posts", headers=headers, **given)
+        return await self.http.post(f"{self.url}/v1/posts{query}", headers=headers, **given)
+
+    async def try_out(self, body: Any = None, **options: Any) -> httpx.Response:
+        return await self.post(body, query="?dry_run=1", **options)
 
     async def store(self, content: bytes, content_type: str, *, workspace: UUID = DEMO_WORKSPACE, **more: Any) -> str:
         """As if the bytes lay in S3; the ref to name them by."""

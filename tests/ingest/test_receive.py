@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 from uuid import uuid4
 
 import pytest
@@ -96,6 +97,11 @@ async def test_the_tenant_comes_from_the_secret_alone(door: Door) -> None:
         (b'{"text": "a", "meta": {"a": ' + b"[" * 40 + b"]" * 40 + b"}}", 400, "meta.a" + "[0]" * 30),
         (b'{"text": "a", "meta": {"a": ' + b"[" * 5000 + b"]" * 5000 + b"}}", 400, None),
         (b'{"scheduled_for": "tomorrow", "text": "a"}', 400, "scheduled_for"),
+        (b'{"scheduled_for": "2026-12-01T10:00:00", "text": "a"}', 400, "scheduled_for"),
+        (b'{"scheduled_for": "0001-01-01T00:00:00+23:59", "text": "a"}', 422, "scheduled_for"),
+        (b'{"scheduled_for": "1999-12-31T23:59:59Z", "text": "a"}', 422, "scheduled_for"),
+        (b'{"scheduled_for": "2200-01-01T00:00:00Z", "text": "a"}', 422, "scheduled_for"),
+        (b'{"scheduled_for": "9999-12-31T23:59:59-14:00", "text": "a"}', 422, "scheduled_for"),
         (b'{"text": "a", "links": ["ftp://x"]}', 422, "links[0]"),
         (b'{"text": "a", "parse_mode": "MarkdownV2"}', 400, "parse_mode"),
         (b"{}", 422, "text"),
@@ -111,11 +117,28 @@ async def test_bad_input_is_refused_by_name_and_leaves_no_row(
     door: Door, content: bytes, code: int, field: str | None
 ) -> None:
     answer = await door.post(content=content)
+    tried = await door.try_out(content=content)
 
     assert (answer.status_code, answer.json().get("field")) == (code, field)
+    assert (tried.status_code, tried.json().get("field")) == (code, field)
     assert answer.json()["detail"]
     assert "Traceback" not in answer.text
     assert await door.rows() == dict.fromkeys(TABLES, 0)
+
+
+@pytest.mark.parametrize("moment", ["2000-01-01T03:00:00+03:00", "2199-12-31T23:59:59Z"])
+async def test_a_post_may_be_scheduled_for_any_moment_that_is_meant(door: Door, moment: str) -> None:
+    body = {"text": "a", "scheduled_for": moment}
+
+    assert [(await door.try_out(body)).status_code, (await door.post(body)).status_code] == [200, 202]
+    assert await door.sql("SELECT min(scheduled_for) FROM deliveries") == datetime.fromisoformat(moment)
+
+
+async def test_the_same_moment_in_another_zone_is_the_same_payload(door: Door) -> None:
+    first = await door.post({"text": "a", "scheduled_for": "2100-01-01T10:00:00+03:00"})
+    second = await door.post({"text": "a", "scheduled_for": "2100-01-01T07:00:00Z"})
+
+    assert (first.status_code, second.json()["status"]) == (202, "duplicate")
 
 
 async def _chunks(size: int) -> AsyncIterator[bytes]:

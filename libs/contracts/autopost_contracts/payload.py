@@ -4,7 +4,7 @@ Only ``Content`` is hashed, stored and compiled. Tags, routing hints, flags and 
 and are no part of what it says, so they stay outside.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -18,6 +18,13 @@ ButtonText = Annotated[str, Meta(min_length=1, max_length=128)]
 Link = Annotated[str, Meta(min_length=1, max_length=2048)]
 Tag = Annotated[str, Meta(min_length=1, max_length=64)]
 SourceRef = Annotated[str, Meta(min_length=1, max_length=256)]
+
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+"""A moment outside is a mistake of whoever wrote it, and further out no calendar can reckon with it."""
+Moment = Annotated[
+    datetime, Meta(tz=True, description=f"With a zone; from {EARLIEST.year} on and before {LATEST.year}.")
+]
 
 
 class Button(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +65,7 @@ class PostRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     protect: bool = False
     """Readers cannot forward or save it, where the platform knows such a thing."""
     source_ref: SourceRef | None = None
-    scheduled_for: datetime | None = None
+    scheduled_for: Moment | None = None
     meta: dict[str, Any] | None = None
     workspace_id: str | None = None
     """A hint at most: the tenant comes from the endpoint alone."""
