@@ -82,8 +82,9 @@ async def opened(
     bus: Any = None,
     topology: Topology | None = None,
     settings: Mapping[str, Any] | None = None,
+    **serving: Any,
 ) -> AsyncIterator[OpenDoor]:
-    """``settings`` are those of ``Admission``; ``timers`` makes refusals told as in the running service."""
+    """``settings`` are those of ``Admission``, ``serving`` those of ``serve``; ``timers`` makes refusals told as in the running service."""
     config = ServiceConfig(database_url=database.url, database_role="autopost_ingest", database_pool=20)
     limits = httpx.Limits(max_connections=200)
     async with open_database(config, "ingest") as pool, httpx.AsyncClient(limits=limits, timeout=30) as http:
@@ -95,7 +96,7 @@ async def opened(
         app = application(admission, materializer, enqueuer, dry_runner)
         BotWebhook(admission, gateway, bus or ear, topology).add_to(app)
         telling = asyncio.create_task(admission.refusals.run()) if timers else None
-        async with await serve(app, "127.0.0.1", 0, head_timeout=head_timeout) as site:
+        async with await serve(app, "127.0.0.1", 0, head_timeout=head_timeout, **serving) as site:
             door = OpenDoor(site.url, http, database, ear)
             door.port = site.port
             yield door

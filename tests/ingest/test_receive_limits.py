@@ -122,10 +122,68 @@ async def test_a_steady_drip_does_not_renew_the_time_of_a_body(seeded_database: 
         assert status == 408
 
 
-@pytest.mark.parametrize("start", [b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+@pytest.mark.parametrize("start", [b"", b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
 async def test_a_head_that_does_not_come_to_its_end_is_408(seeded_database: Database, start: bytes) -> None:
     async with opened(seeded_database, head_timeout=MOMENT) as door:
         assert await door.raw(start) == (408, {})
+
+
+@pytest.mark.parametrize("start", [b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+async def test_half_a_head_in_one_piece_with_the_request_before_it_is_408(
+    seeded_database: Database, start: bytes
+) -> None:
+    async with opened(seeded_database, head_timeout=MOMENT) as door:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+        body = b'{"text": "a"}'
+        writer.write(head(f"Content-Length: {len(body)}") + body + start)
+
+        async with asyncio.timeout(10):
+            answers = [(await answer_of(reader))[0], (await answer_of(reader))[0], await reader.read()]
+        writer.close()
+
+    assert answers == [202, 408, b""]
+
+
+async def test_heads_that_drip_keep_no_one_else_waiting(seeded_database: Database) -> None:
+    await seeded_database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
+    async with opened(seeded_database) as door:
+        slow = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(200)]
+
+        async def drip() -> None:
+            while True:
+                for _, writer in slow:
+                    writer.write(b"X")
+                await asyncio.sleep(0.05)
+
+        dripping = asyncio.create_task(drip())
+        answers = await asyncio.gather(*(door.post({"text": str(number)}) for number in range(50)))
+        dripping.cancel()
+        for _, writer in slow:
+            writer.close()
+
+    assert [answer.status_code for answer in answers] == [202] * 50
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"connections": 5}, {"connections_per_address": 5}, {"connections": 5, "connections_per_address": 5}],
+    ids=["all", "one address", "both"],
+)
+async def test_connections_are_counted_and_those_on_top_are_503(
+    seeded_database: Database, limits: dict[str, int]
+) -> None:
+    async with opened(seeded_database, **limits) as door:
+        many = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(6)]
+        refused, _ = await answer_of(many[5][0])
+
+        for _, writer in many:
+            writer.close()
+
+        async def free_again() -> bool:
+            return (await door.raw(head("Content-Length: 13"), b'{"text": "a"}'))[0] in (200, 202)
+
+        assert refused == 503
+        await eventually(free_again)
 
 
 async def test_a_dripping_head_is_not_renewed_by_its_drops(seeded_database: Database) -> None:

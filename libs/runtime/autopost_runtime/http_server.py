@@ -1,10 +1,13 @@
 """aiohttp's server, with our answers to what never becomes a request.
 
 Bytes that are no HTTP are answered 400 in words of ours and counted. They are neither sent back nor logged: the
-header that cannot be read may be the one with the secret. A head that does not come to its end is answered 408.
+header that cannot be read may be the one with the secret. A head that does not come to its end is answered 408, and so
+is a connection that never begins one; between two requests a connection may rest. Connections over a number, of all or
+of one address, are answered 503.
 """
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
@@ -20,26 +23,69 @@ BIGGEST_HEADER = 8190
 MOST_HEADERS = 100
 
 LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 _unreadable = metrics.counter("autopost_http_unreadable_total", "Connections given up before a request, by reason.")
 
 
+class Guests:
+    """Who is connected, by address."""
+
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self._most = most
+        self._most_of_one = most_of_one
+        self._here: Counter[str] = Counter()
+
+    def come(self, address: str) -> bool:
+        """False when there is no room; whoever came must ``leave``."""
+        if self._here.total() >= self._most or self._here[address] >= self._most_of_one:
+            return False
+        self._here[address] += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        self._here[address] -= 1
+        if not self._here[address]:
+            del self._here[address]
+
+
 class Connection(RequestHandler):
-    def __init__(self, manager: web.Server, *, head_timeout: timedelta, **options: Any) -> None:
+    def __init__(self, manager: web.Server, *, head_timeout: timedelta, guests: Guests, **options: Any) -> None:
         super().__init__(manager, **options)
         self._head_timeout = head_timeout.total_seconds()
         self._late: asyncio.TimerHandle | None = None
+        self._head_begun = False
+        self._guests = guests
+        self._address = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        address = _address(transport)
+        if not self._guests.come(address):
+            _turn_away(transport)
+            return
+        self._address = address
+        super().connection_made(transport)
+        self._wait_for_a_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if not self._between_requests():
             self._in_time()
-        elif data and self._late is None:
-            self._late = self._loop.call_later(self._head_timeout, self._give_up)
+        elif data and not self._head_begun:
+            self._wait_for_a_head()
+            self._head_begun = True
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._in_time()
+        self._guests.leave(self._address)
         super().connection_lost(exc)
+
+    async def _handle_request(self, *given: Any) -> tuple[web.StreamResponse, bool]:
+        try:
+            return await super()._handle_request(*given)
+        finally:
+            if self.transport is not None and self._between_requests():
+                self._wait_for_a_head()
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -59,21 +105,49 @@ class Connection(RequestHandler):
     def _between_requests(self) -> bool:
         return not self._messages and not self._request_in_progress
 
+    def _wait_for_a_head(self) -> None:
+        self._in_time()
+        self._late = self._loop.call_later(self._head_timeout, self._give_up)
+
     def _in_time(self) -> None:
+        self._head_begun = False
         if self._late is not None:
             self._late.cancel()
             self._late = None
 
     def _give_up(self) -> None:
         self._late = None
-        if self.transport is not None and self._between_requests():
-            _unreadable.add(1, {"reason": "slow_head"})
-            self.transport.write(LATE)
-            self.force_close()
+        if self.transport is None or not self._between_requests():
+            return
+        if self._request_count and not self._head_begun and not self._parser_holds_a_beginning():
+            return  # it rests between two requests
+        _unreadable.add(1, {"reason": "slow_head"})
+        self.transport.write(LATE)
+        self.force_close()
+
+    def _parser_holds_a_beginning(self) -> bool:
+        """Bytes that came in one piece with the end of the request before; asking ends the parser, if it holds any."""
+        try:
+            return self._parser is not None and self._parser.feed_eof() is not None
+        except Exception:  # half a head makes no sense to it
+            return True
+
+
+def _address(transport: asyncio.BaseTransport) -> str:
+    peer = transport.get_extra_info("peername")
+    return str(peer[0]) if isinstance(peer, tuple) else ""
+
+
+def _turn_away(transport: asyncio.BaseTransport) -> None:
+    _unreadable.add(1, {"reason": "crowded"})
+    assert isinstance(transport, asyncio.Transport)
+    transport.set_protocol(asyncio.Protocol())  # it never was a connection of the server's
+    transport.write(FULL)
+    transport.close()
 
 
 class Runner(web.AppRunner):
-    """Takes the options of ``AppRunner`` and ``head_timeout``."""
+    """Takes the options of ``AppRunner``, ``head_timeout`` and ``guests``."""
 
     async def _make_server(self) -> web.Server:
         plain = await super()._make_server()

@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from autopost_runtime import metrics, telemetry
 from autopost_runtime.database_errors import is_retryable
-from autopost_runtime.http_server import Runner
+from autopost_runtime.http_server import Guests, Runner
 from autopost_runtime.logs import get_logger
 from autopost_runtime.problem import Problem as Problem
 from autopost_runtime.problem import respond
@@ -26,6 +26,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 RETRY_AFTER = timedelta(seconds=2)
 STOP_LIMIT = timedelta(seconds=5)
 HEAD_TIMEOUT = timedelta(seconds=10)
+CONNECTIONS = 800
+CONNECTIONS_PER_ADDRESS = 400
+"""Below the thousand files that many systems give a process."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _requests = metrics.histogram("autopost_http_requests_seconds", "How long our HTTP answers took.")
@@ -143,6 +146,8 @@ async def serve(
     *,
     stop_limit: timedelta = STOP_LIMIT,
     head_timeout: timedelta = HEAD_TIMEOUT,
+    connections: int = CONNECTIONS,
+    connections_per_address: int = CONNECTIONS_PER_ADDRESS,
 ) -> Site:
     runner = Runner(
         app,
@@ -151,6 +156,7 @@ async def serve(
         lingering_time=1.0,
         keepalive_timeout=30.0,
         head_timeout=head_timeout,
+        guests=Guests(connections, connections_per_address),
         auto_decompress=False,  # an encoded body is refused, so nobody may unpack it first
     )
     await runner.setup()

@@ -55,7 +55,14 @@ async def work(config: IngestConfig, service: Service) -> None:
         BotWebhook(admission, gateway, bus, topology).add_to(app)
         Teller(admission, staged_gateway).add_to(app)
         service.spawn(admission.refusals.run(), "refusals")
-        async with await serve(app, config.http_host, config.http_port, head_timeout=config.head_timeout) as site:
+        async with await serve(
+            app,
+            config.http_host,
+            config.http_port,
+            head_timeout=config.head_timeout,
+            connections=config.connections,
+            connections_per_address=config.connections_per_address,
+        ) as site:
             get_logger().info("ingest.listening", url=site.url)
             async with (
                 fetching(config, service, staged_gateway, materializer, enqueuer, downloader, staged),

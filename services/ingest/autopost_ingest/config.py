@@ -5,6 +5,7 @@ from typing import Annotated
 
 from autopost_runtime.addresses import WEB_PORTS, Networks, Ports
 from autopost_runtime.config import ServiceConfig
+from autopost_runtime.web import CONNECTIONS, CONNECTIONS_PER_ADDRESS
 from msgspec import Meta
 
 MiB = 1024 * 1024
@@ -15,6 +16,10 @@ class IngestConfig(ServiceConfig, frozen=True, kw_only=True):
     http_host: str = "127.0.0.1"
     http_port: Annotated[int, Meta(ge=0, le=65535)] = 0
     head_timeout: Annotated[timedelta, Meta(ge=0.1, le=60)] = timedelta(seconds=10)
+    connections: Annotated[int, Meta(ge=1)] = CONNECTIONS
+    """Open at a time; who comes on top is answered 503."""
+    connections_per_address: Annotated[int, Meta(ge=1)] = CONNECTIONS_PER_ADDRESS
+    """Behind a proxy all come from one address."""
     body_timeout: Annotated[timedelta, Meta(ge=0.1, le=60)] = timedelta(seconds=10)
     body_idle_timeout: Annotated[timedelta, Meta(ge=0.1, le=60)] = timedelta(seconds=5)
     body_memory: Annotated[int, Meta(ge=1024 * 1024)] = 32 * 1024 * 1024
