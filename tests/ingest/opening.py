@@ -84,7 +84,8 @@ async def opened(
     settings: Mapping[str, Any] | None = None,
     **serving: Any,
 ) -> AsyncIterator[OpenDoor]:
-    """``settings`` are those of ``Admission``, ``serving`` those of ``serve``; ``timers`` makes refusals told as in the running service."""
+    """``settings`` are those of ``Admission``, ``serving`` those of ``serve``; ``timers`` makes refusals told as in the
+    running service."""
     config = ServiceConfig(database_url=database.url, database_role="autopost_ingest", database_pool=20)
     limits = httpx.Limits(max_connections=200)
     async with open_database(config, "ingest") as pool, httpx.AsyncClient(limits=limits, timeout=30) as http:

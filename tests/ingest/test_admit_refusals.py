@@ -1,6 +1,7 @@
 """Every refusal leaves its event and its count, none leaves a message, and no count waits for ever."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
@@ -10,6 +11,8 @@ from uuid import UUID
 import pytest
 from autopost_ingest.buckets import Buckets
 from autopost_ingest.gateway import Endpoint
+from autopost_ingest.refusals import FAILURES_KEPT, Refusals
+from autopost_runtime import metrics
 from harness.databases import Database
 from harness.eventually import eventually
 
@@ -188,6 +191,21 @@ async def test_a_request_that_failed_leaves_a_finished_run_that_says_so(
     assert answer.status_code == status
     assert await eventually(lambda: door.sql(run)) == code
     assert await door.sql(UNFINISHED) == 0
+
+
+def test_failures_that_no_run_will_tell_of_are_counted() -> None:
+    refusals = Refusals(None, None)  # type: ignore[arg-type]
+    before = _forgotten()
+
+    for _ in range(FAILURES_KEPT + 3):
+        refusals.fail(_endpoint(None), "away")
+
+    assert _forgotten() - before == 3
+
+
+def _forgotten() -> float:
+    found = re.findall(r"^autopost_ingress_failures_forgotten_total (\S+)$", metrics.render().decode(), re.MULTILINE)
+    return float(found[0]) if found else 0
 
 
 def _endpoint(rate: float | None) -> Endpoint:

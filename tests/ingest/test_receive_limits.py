@@ -237,27 +237,6 @@ async def test_many_slow_senders_keep_no_one_else_waiting(seeded_database: Datab
             writer.close()
 
 
-async def test_bodies_together_take_a_bounded_memory(seeded_database: Database) -> None:
-    async with opened(seeded_database, settings={"body_memory": 2 * LIMIT}) as door:
-        slow = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(3)]
-        for _, writer in slow:
-            writer.write(head(f"Content-Length: {LIMIT}") + b"{")
-        waiting = [asyncio.create_task(answer_of(reader)) for reader, _ in slow]
-        [refused], _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-
-        one_more = await door.post({"text": "a"})
-
-        assert (refused.result()[0], one_more.status_code, one_more.headers["Retry-After"]) == (503, 503, "1")
-        for _, writer in slow:
-            writer.close()
-
-        async def free_again() -> bool:
-            return (await door.post({"text": "b"})).status_code in (200, 202)
-
-        await eventually(free_again)
-        await asyncio.gather(*waiting)
-
-
 @pytest.mark.parametrize(
     "request_head",
     [

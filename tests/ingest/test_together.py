@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
 from autopost_ingest import together
+from autopost_ingest.crowds import Crowded
 from autopost_ingest.gateway import Endpoint, Push, Verdict
 from autopost_ingest.together import Together
 from harness.eventually import eventually
@@ -170,3 +171,15 @@ async def test_one_endpoint_does_not_wait_for_another(calls, admissions):
     await eventually(lambda: ["other"] in calls.batches)
     calls.open.set()
     await task
+
+
+async def test_a_line_is_bounded_and_whoever_comes_on_top_is_told_at_once(calls, admissions, monkeypatch):
+    monkeypatch.setattr(together, "MOST_WAITING", 2)
+    pushes = pushing(admissions, *"abcde")
+
+    answer = (await asyncio.gather(pushes[-1], return_exceptions=True))[0]
+    calls.open.set()
+
+    assert isinstance(answer, Crowded)
+    assert (answer.status, answer.headers) == (503, {"Retry-After": "1"})
+    assert [(await push).of for push in pushes[:-1]] == list("abcd")

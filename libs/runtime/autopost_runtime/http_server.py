@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -61,7 +61,7 @@ class Connection(RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         address = _address(transport)
         if not self._guests.come(address):
-            _turn_away(transport)
+            _turn_away(cast(asyncio.Transport, transport))
             return
         self._address = address
         super().connection_made(transport)
@@ -138,9 +138,8 @@ def _address(transport: asyncio.BaseTransport) -> str:
     return str(peer[0]) if isinstance(peer, tuple) else ""
 
 
-def _turn_away(transport: asyncio.BaseTransport) -> None:
+def _turn_away(transport: asyncio.Transport) -> None:
     _unreadable.add(1, {"reason": "crowded"})
-    assert isinstance(transport, asyncio.Transport)
     transport.set_protocol(asyncio.Protocol())  # it never was a connection of the server's
     transport.write(FULL)
     transport.close()

@@ -81,10 +81,18 @@ READ = web.RequestKey("read", bytes)
 """What has been read of a body, also of one that is refused."""
 
 
-async def read_limited(request: web.Request, limit: int, within: timedelta, idle: timedelta | None = None) -> bytes:
+async def read_limited(
+    request: web.Request,
+    limit: int,
+    within: timedelta,
+    idle: timedelta | None = None,
+    *,
+    take: Callable[[int], None] = lambda _: None,
+) -> bytes:
     """The body, whatever Content-Length claims, all of it ``within`` and no pause longer than ``idle``.
 
-    Raises ``Problem`` 400, 408, 413 or 415; an encoded body could be a bomb.
+    ``take`` is told the size of each piece before it is kept, and may raise. Raises ``Problem`` 400, 408, 413 or 415:
+    an encoded body could be a bomb.
     """
     if "Content-Encoding" in request.headers:
         raise Problem(415, "Unsupported Media Type", "Content-Encoding is not accepted", field="Content-Encoding")
@@ -95,10 +103,13 @@ async def read_limited(request: web.Request, limit: int, within: timedelta, idle
     body = bytearray()
     try:
         if request.content.is_eof():  # it came with its head, as most do: nothing to wait for
-            body += request.content.read_nowait()
+            chunk = request.content.read_nowait()
+            take(len(chunk))
+            body += chunk
         else:
             async with asyncio.timeout(within.total_seconds()):
                 while len(body) <= limit and (chunk := await _next_piece(request, idle or within)):
+                    take(len(chunk))
                     body += chunk
     except TimeoutError:
         raise Problem(408, "Request Timeout", "the body came too slowly") from None

@@ -46,6 +46,7 @@ async def work(config: IngestConfig, service: Service) -> None:
             config.body_timeout,
             body_idle=config.body_idle_timeout,
             body_memory=config.body_memory,
+            requests_per_workspace=config.requests_per_workspace,
             keys=read_keys(),
             payloads=Payloads(objects, "ingest", encryption=config.payload_encryption),
         )

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from autopost_ingest.bodies import Bodies
 from autopost_ingest.buckets import Buckets
+from autopost_ingest.crowds import STRANGERS, Crowded, Places, tenant, unproven
 from autopost_ingest.doors import Doors
 from autopost_ingest.gateway import Endpoint, EndpointKind, Gateway
 from autopost_ingest.normalize import Refused
@@ -30,6 +31,7 @@ from autopost_ingest.signatures import Signatures, Unsigned
 
 RETRY_WHEN_PAUSED = "60"
 BODY_MEMORY = 32 * 1024 * 1024
+REQUESTS_PER_WORKSPACE = 500
 LIMIT_OF_STRANGERS = 256 * 1024
 """For a signed request to an endpoint that there is not: as large as the default, so that the answer is the same."""
 
@@ -45,11 +47,13 @@ class Admission:
         *,
         body_idle: timedelta | None = None,
         body_memory: int = BODY_MEMORY,
+        requests_per_workspace: int = REQUESTS_PER_WORKSPACE,
         keys: SealingKeys | None = None,
         payloads: Payloads | None = None,
     ) -> None:
         self.refusals = Refusals(gateway, Samples(payloads or Payloads(None, "ingest")))
         self.bodies = Bodies(within=body_timeout, idle=body_idle or body_timeout, memory=body_memory)
+        self._places = Places(requests_per_workspace)
         self._doors = Doors(gateway)
         self._buckets = Buckets()
         self._signatures = Signatures(gateway, keys)
@@ -72,10 +76,15 @@ class Admission:
         """To be called inside ``accounted``."""
         body = request.get(SIGNED_BODY)
         if body is None:
-            body = await self.bodies.read(request, endpoint.max_payload_bytes)
+            body = await self.read(request, endpoint)
+        else:
+            self.bodies.hand_over(request, tenant(endpoint.workspace_id))
         await self.pass_bucket(endpoint)
         post = read_post(body)
         return post if post.source_ref else replace(post, source_ref=request.get(WEBHOOK_ID))
+
+    async def read(self, request: web.Request, endpoint: Endpoint) -> bytes:
+        return await self.bodies.read(request, endpoint.max_payload_bytes, tenant(endpoint.workspace_id))
 
     async def find(self, kind: EndpointKind, secret: str | None) -> Endpoint | None:
         return await self._doors.find(kind, secret)
@@ -95,10 +104,14 @@ class Admission:
     async def accounted(self, request: web.Request, endpoint: Endpoint) -> AsyncIterator[None]:
         """However it ends inside, the run of the request says so."""
         try:
-            yield
+            with self._places.one(endpoint.workspace_id):
+                yield
         except Refused as exc:
             await self._reject(request, endpoint, "unprocessable", 422)
             raise refuse("unprocessable", Problem(422, "Unprocessable Content", exc.reason, field=exc.field)) from None
+        except Crowded as problem:
+            await self.refusals.refuse(endpoint, Action.INGRESS_RATE_LIMITED, "rate_limited", "too_much_at_once")
+            raise refuse("too_much_at_once", problem) from None
         except Problem as problem:
             if problem.status in REJECTED:
                 await self._reject(request, endpoint, REJECTED[problem.status], problem.status)
@@ -129,8 +142,9 @@ class Admission:
             raise unauthorized(str(exc)) from None
         keys = await self._signatures.keys_of(named)
         limit = max((key.endpoint.max_payload_bytes for key in keys), default=LIMIT_OF_STRANGERS)
+        holder = unproven(keys[0].endpoint.endpoint_id) if keys else STRANGERS
         try:
-            body = await self.bodies.read(request, limit)
+            body = await self.bodies.read(request, limit, holder)
         except Problem as problem:
             raise refuse("unsigned_payload", problem) from None
         endpoint = self._signatures.signer(claim, body, keys)

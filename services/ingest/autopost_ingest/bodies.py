@@ -6,29 +6,31 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from autopost_runtime.web import Handler, Problem, read_limited
 
-HELD = web.RequestKey("held", int)
+from autopost_ingest.crowds import Held, Holder, Shares
+
+HELD = web.RequestKey("held", Held)
 
 
 class Bodies:
     def __init__(self, *, within: timedelta, idle: timedelta, memory: int) -> None:
         self._within = within
         self._idle = idle
-        self._memory = memory
-        self._held = 0
+        self._shares = Shares(memory)
 
-    async def read(self, request: web.Request, limit: int) -> bytes:
-        """Raises ``Problem`` 400, 408, 413, 415, or 503 while others fill the memory."""
+    async def read(self, request: web.Request, limit: int, holder: Holder) -> bytes:
+        """Raises ``Problem`` 400, 408, 413, 415, or ``Crowded`` while the memory or the holder's part of it is full."""
         refuse_other_types(request)
-        self._hold(request, min(limit, request.content_length if request.content_length is not None else limit))
-        return await read_limited(request, limit, self._within, self._idle)
+        held = request[HELD] = Held(holder)
+        return await read_limited(
+            request, limit, self._within, self._idle, take=lambda size: self._shares.take(held, size)
+        )
 
-    def _hold(self, request: web.Request, size: int) -> None:
-        if self._held + size > self._memory:
-            raise Problem(
-                503, "Service Unavailable", "too much is coming in at once; try again", headers={"Retry-After": "1"}
-            )
-        self._held += size
-        request[HELD] = request.get(HELD, 0) + size
+    def hand_over(self, request: web.Request, holder: Holder) -> None:
+        """A body that was read is known to be somebody else's. Raises ``Crowded``."""
+        held, size = request[HELD], request[HELD].size
+        self._shares.give_back(held)
+        held.holder = holder
+        self._shares.take(held, size)
 
     @property
     def middleware(self) -> Middleware:
@@ -39,7 +41,8 @@ class Bodies:
             try:
                 return await handler(request)
             finally:
-                self._held -= request.get(HELD, 0)
+                if HELD in request:
+                    self._shares.give_back(request[HELD])
 
         return let_go
 

@@ -48,7 +48,7 @@ class BotWebhook:
         return endpoint
 
     async def _update_of(self, request: web.Request, endpoint: Endpoint) -> BotUpdate:
-        body = await self._admission.bodies.read(request, endpoint.max_payload_bytes)
+        body = await self._admission.read(request, endpoint)
         await self._admission.pass_bucket(endpoint)
         try:
             return read_update(body)

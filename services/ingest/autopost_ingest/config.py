@@ -23,7 +23,10 @@ class IngestConfig(ServiceConfig, frozen=True, kw_only=True):
     body_timeout: Annotated[timedelta, Meta(ge=0.1, le=60)] = timedelta(seconds=10)
     body_idle_timeout: Annotated[timedelta, Meta(ge=0.1, le=60)] = timedelta(seconds=5)
     body_memory: Annotated[int, Meta(ge=1024 * 1024)] = 32 * 1024 * 1024
-    """Bytes of all bodies that are being read or worked on; who comes on top is told to try again."""
+    """Bytes of all bodies that are being read or worked on; who comes on top is told to try again. A workspace may fill
+    a quarter of it."""
+    requests_per_workspace: Annotated[int, Meta(ge=1)] = 500
+    """Under way at a time, in this process; the same for who comes on top."""
     audit_deduped: bool = False
     """Also keep a row for each delivery that dedup suppressed; the event is always written."""
     fetch_allow: Networks = ()

@@ -34,7 +34,7 @@ REFUSALS = {
     422: "The body can be read and makes no sense.",
     429: "Too many requests for this endpoint.",
     500: "A failure of ours; the trace id names it in our logs.",
-    503: "The workspace is paused, or the database is away. Nothing was kept.",
+    503: "The workspace is paused, the database is away, or too much comes in at once. Nothing was kept.",
 }
 BODY = (400, 401, 403, 408, 413, 415, 429, 500, 503)
 WAITS = (429, 503)

@@ -24,6 +24,7 @@ EVERY = timedelta(seconds=1)
 FAILURES_KEPT = 1000
 
 refusals = metrics.counter("autopost_ingress_refusals_total", "Requests refused, by reason.")
+forgotten = metrics.counter("autopost_ingress_failures_forgotten_total", "Failed requests of which no run will tell.")
 
 
 class Untold(Struct, kw_only=True):
@@ -61,7 +62,12 @@ class Refusals:
             await self._tell(key)
 
     def fail(self, endpoint: Endpoint, code: str) -> None:
-        """One request failed on our side. Told by the timer: the answer must not wait for a database in trouble."""
+        """One request failed on our side. Told by the timer: the answer must not wait for a database in trouble.
+
+        While it stays in trouble the oldest are forgotten, and only counted.
+        """
+        if len(self._failed) == FAILURES_KEPT:
+            forgotten.add(1)
         self._failed.append((endpoint, _trace_id(), code))
 
     async def run(self) -> None:

@@ -13,6 +13,7 @@ from autopost_contracts.ids import EndpointId
 from autopost_runtime.postgres import may_have_committed
 from msgspec import Struct
 
+from autopost_ingest.crowds import Crowded
 from autopost_ingest.gateway import Endpoint, Gateway, Push, Verdict
 
 AT_ONCE = 2
@@ -21,6 +22,8 @@ AT_ONCE = 2
 MOST_POSTS = 100
 MOST_DELIVERIES = 2_000
 MOST_BYTES = 1024 * 1024
+MOST_WAITING = 300
+"""In one line: as many as a few calls take; whoever comes on top is told so at once instead of waiting in vain."""
 
 
 class Waiting(Struct, eq=False):
@@ -38,6 +41,9 @@ class Line:
         self._waiting: deque[Waiting] = deque()
 
     def join(self, push: Push) -> asyncio.Future[Verdict]:
+        """Raises ``Crowded``."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise Crowded
         verdict: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         self._waiting.append(Waiting(push, verdict))
         return verdict

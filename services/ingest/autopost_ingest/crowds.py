@@ -1,0 +1,95 @@
+"""Nobody may take all the room: shares of the memory for bodies, and of the requests under way, by who takes them."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
+from autopost_contracts.ids import EndpointId, WorkspaceId
+from autopost_runtime.web import Problem
+from msgspec import Struct
+
+QUARTER = 4
+EIGHTH = 8
+
+
+class Crowded(Problem):
+    """Too much at once, of one or of all. Nothing was kept."""
+
+    def __init__(self, detail: str = "too much is coming in at once; try again") -> None:
+        super().__init__(503, "Service Unavailable", detail, headers={"Retry-After": "1"})
+
+
+class Holder(Struct, frozen=True):
+    """``part`` of the memory is the most that it may fill, unless by a single body."""
+
+    name: Hashable
+    part: int
+
+
+STRANGERS = Holder("strangers", EIGHTH)
+"""Whoever names an endpoint that there is not."""
+
+
+def tenant(workspace: WorkspaceId) -> Holder:
+    return Holder(workspace, QUARTER)
+
+
+def unproven(endpoint: EndpointId) -> Holder:
+    """Whoever names this endpoint and may not have its secret: not the strangers', nor the workspace's share."""
+    return Holder(("unproven", endpoint), EIGHTH)
+
+
+class Held(Struct):
+    """What one request holds."""
+
+    holder: Holder
+    size: int = 0
+
+
+class Shares:
+    """Of a memory. Only bytes that have come count: to announce some costs a sender nothing."""
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self._all = 0
+        self._by_holder: Counter[Holder] = Counter()
+
+    def take(self, held: Held, size: int) -> None:
+        """Raises ``Crowded``."""
+        of_others = self._by_holder[held.holder] - held.size
+        over_its_part = of_others > 0 and of_others + held.size + size > self._memory // held.holder.part
+        if over_its_part or self._all + size > self._memory:
+            raise Crowded
+        held.size += size
+        self._move(held.holder, size)
+
+    def give_back(self, held: Held) -> None:
+        self._move(held.holder, -held.size)
+        held.size = 0
+
+    def _move(self, holder: Holder, size: int) -> None:
+        self._all += size
+        self._by_holder[holder] += size
+        if not self._by_holder[holder]:
+            del self._by_holder[holder]
+
+
+class Places:
+    """For the requests of each workspace that are under way."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: Counter[WorkspaceId] = Counter()
+
+    @contextmanager
+    def one(self, workspace: WorkspaceId) -> Iterator[None]:
+        """Raises ``Crowded``."""
+        if self._taken[workspace] >= self._most:
+            raise Crowded("too many requests of this workspace are under way; try again")
+        self._taken[workspace] += 1
+        try:
+            yield
+        finally:
+            self._taken[workspace] -= 1
+            if not self._taken[workspace]:
+                del self._taken[workspace]

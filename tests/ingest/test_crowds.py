@@ -1,0 +1,146 @@
+"""Nobody shuts the door for others: not with what he announces, nor with what he sends, nor by coming often."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import pytest
+from autopost_contracts.ids import EndpointId, WorkspaceId
+from autopost_ingest.crowds import STRANGERS, Crowded, Held, Places, Shares, tenant, unproven
+from harness.databases import Database
+from harness.eventually import eventually
+
+from ingest.door import DEMO, SHOP, TABLES, Door
+from ingest.opening import OpenDoor, answer_of, head, opened
+
+LIMIT = 262_144
+NEARLY = b" " * (LIMIT - 1)
+
+REFUSED = (
+    "SELECT sum((meta ->> 'count')::int)::int FROM events "
+    "WHERE action = 'ingress_rate_limited' AND error ->> 'code' = 'too_much_at_once'"
+)
+
+
+def unsigned() -> bytes:
+    """Of somebody who knows the form and no secret."""
+    return head(
+        *("webhook-id: a", f"webhook-timestamp: {int(time.time())}", "webhook-signature: v1,AAAA"),
+        f"Content-Length: {LIMIT}",
+        path="/v1/posts/x",
+    )
+
+
+@asynccontextmanager
+async def sending(door: OpenDoor, *requests: bytes) -> AsyncIterator[list[asyncio.Task[int]]]:
+    """Requests that never come to their end, and the statuses with which they are refused."""
+    connections = [await asyncio.open_connection("127.0.0.1", door.port) for _ in requests]
+    for (_, writer), request in zip(connections, requests, strict=True):
+        writer.write(request)
+
+    async def status(reader: asyncio.StreamReader) -> int:
+        return (await answer_of(reader))[0]
+
+    answers = [asyncio.create_task(status(reader)) for reader, _ in connections]
+    yield answers
+    for _, writer in connections:
+        writer.close()
+    await asyncio.gather(*answers, return_exceptions=True)
+
+
+async def some_are_refused(answers: Sequence[asyncio.Task[int]]) -> None:
+    done, _ = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+    assert {answer.result() for answer in done} == {503}
+
+
+async def status_of(door: Door, secret: str) -> int:
+    return (await door.post({"text": "a", "source_ref": str(uuid4())}, secret=secret)).status_code
+
+
+async def test_bodies_that_are_only_announced_hold_nothing(seeded_database: Database) -> None:
+    async with (
+        opened(seeded_database) as door,
+        sending(door, *[unsigned() + b"{"] * 130, *[head(f"Content-Length: {LIMIT}") + b"{"] * 130),
+    ):
+        assert [await status_of(door, DEMO), await status_of(door, SHOP)] == [202, 202]
+
+
+async def test_what_strangers_send_fills_their_own_share(seeded_database: Database) -> None:
+    async with (
+        opened(seeded_database, settings={"body_memory": 4 * LIMIT}) as door,
+        sending(door, *[unsigned() + NEARLY] * 20) as answers,
+    ):
+        await some_are_refused(answers)
+
+        assert [await status_of(door, DEMO), await status_of(door, SHOP)] == [202, 202]
+        assert await door.sql("SELECT count(*) FROM events WHERE action = 'ingress_rate_limited'") == 0
+
+
+async def test_what_a_workspace_sends_fills_its_own_share_and_is_told(seeded_database: Database) -> None:
+    async with opened(seeded_database, settings={"body_memory": 4 * LIMIT}) as door:
+        async with sending(door, *[head(f"Content-Length: {LIMIT}") + NEARLY] * 20) as answers:
+            await some_are_refused(answers)
+
+            assert await status_of(door, SHOP) == 202
+            assert await eventually(lambda: door.sql(REFUSED))
+            assert await door.sql("SELECT count(*) FROM ingest_runs WHERE stats_json ? 'failed'") == 0
+
+        async def has_room_again() -> bool:
+            return await status_of(door, DEMO) == 202
+
+        await eventually(has_room_again)
+
+
+async def test_a_burst_of_one_workspace_leaves_others_served(seeded_database: Database) -> None:
+    await seeded_database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
+    async with (
+        opened(seeded_database, settings={"requests_per_workspace": 10}) as door,
+        sending(door, *[head(f"Content-Length: {LIMIT}") + b"{"] * 100) as answers,
+    ):
+        await eventually(lambda: sum(answer.done() for answer in answers) == 90)
+        before = await door.rows()
+
+        refused = await door.post({"text": "a"})
+        served = await asyncio.gather(*(status_of(door, SHOP) for _ in range(10)))
+
+        assert before == dict.fromkeys(TABLES, 0)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert served == [202] * 10
+        assert (await door.try_out({"text": "a"})).status_code == 503
+
+
+def test_a_body_alone_may_be_larger_than_a_share() -> None:
+    shares, one = Shares(100), tenant(WorkspaceId(uuid4()))
+    first, second = Held(one), Held(one)
+
+    shares.take(first, 90)
+    with pytest.raises(Crowded):
+        shares.take(second, 1)
+    shares.give_back(first)
+    shares.take(second, 90)
+
+    with pytest.raises(Crowded):  # the memory is the end of all shares
+        shares.take(Held(tenant(WorkspaceId(uuid4()))), 11)
+
+
+def test_the_shares_of_strangers_of_an_endpoint_and_of_its_workspace_are_apart() -> None:
+    shares = Shares(80)
+    for holder in (STRANGERS, unproven(EndpointId(uuid4())), tenant(WorkspaceId(uuid4()))):
+        shares.take(Held(holder), 1)
+        shares.take(Held(holder), 9)
+
+        with pytest.raises(Crowded):
+            shares.take(Held(holder), 11)
+
+
+def test_places_are_given_back_however_a_request_ends() -> None:
+    places, workspace = Places(1), WorkspaceId(uuid4())
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="ended"), places.one(workspace):
+            raise ValueError("ended")
+
+    with places.one(workspace), pytest.raises(Crowded), places.one(workspace):
+        pass
