@@ -467,6 +467,12 @@ CREATE TABLE relay_state (
     stream_seq bigint NOT NULL DEFAULT 0
 );
 
+-- What the audit stream has beyond stream_seq was written after marked_at: once an hour, for as long as a message stays.
+CREATE TABLE relay_marks (
+    marked_at timestamptz PRIMARY KEY,
+    stream_seq bigint NOT NULL
+);
+
 -- Which replica of the monitor does which round, and until when. Who holds one and neither ends nor renews it loses it.
 CREATE TABLE monitor_rounds (
     round text PRIMARY KEY,
@@ -977,6 +983,7 @@ SET check_function_bodies = off;
 \ir functions/lock_gates.sql
 \ir functions/make_channels_due.sql
 \ir functions/mark_sent.sql
+\ir functions/mark_stream.sql
 \ir functions/match_given_up.sql
 \ir functions/may_follow.sql
 \ir functions/media_is_live.sql

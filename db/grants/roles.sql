@@ -74,7 +74,7 @@ GRANT EXECUTE ON FUNCTION
 GRANT EXECUTE ON FUNCTION
     abandon_notices(text[], interval),
     active_workspaces(),
-    adopt_stream(uuid, timestamptz, bigint, bigint, interval),
+    adopt_stream(uuid, timestamptz, bigint, bigint, bigint, interval),
     advance_relay(uuid, bigint, bigint),
     bury_media(uuid, text, uuid),
     checkpoint_deliveries(text, int),

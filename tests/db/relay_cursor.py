@@ -35,11 +35,13 @@ class Cursor:
         opened: bool = await self.db.fetchval("SELECT open_relay($1)", self.holder)
         return opened
 
-    async def adopt(self, created: datetime = STREAM, last_seq: int | None = None, messages: int = 1) -> bool:
+    async def adopt(
+        self, created: datetime = STREAM, last_seq: int | None = None, messages: int = 1, first_seq: int | None = 1
+    ) -> str | None:
         last = self.stream_seq if last_seq is None else last_seq
-        query = "SELECT adopt_stream($1, $2, $3, $4, $5)"
-        again: bool = await self.db.fetchval(query, self.holder, created, last, messages, MONTH)
-        return again
+        query = "SELECT adopt_stream($1, $2, $3, $4, $5, $6)"
+        verdict: str | None = await self.db.fetchval(query, self.holder, created, first_seq, last, messages, MONTH)
+        return verdict
 
     async def next(self, limit: int = 1000) -> list[asyncpg.Record]:
         return list(await self.db.fetch("SELECT * FROM next_audit_events($1, $2)", self.holder, limit))

@@ -22,22 +22,24 @@ async def shop(cursor: Cursor) -> Tenant:
 
 
 @pytest.mark.parametrize(
-    "stream",
+    ("stream", "verdict"),
     [
-        {"created": STREAM + timedelta(seconds=1), "messages": 0, "last_seq": 0},
-        {"created": STREAM + timedelta(seconds=1), "messages": 5, "last_seq": 900},
-        {"messages": 1, "last_seq": 1},
-        {"messages": 0, "last_seq": 900},
+        ({"created": STREAM + timedelta(seconds=1), "messages": 0, "last_seq": 0}, "again"),
+        ({"created": STREAM + timedelta(seconds=1), "messages": 5, "last_seq": 900}, "again"),
+        ({"messages": 1, "last_seq": 1}, "again"),
+        ({"messages": 0, "last_seq": 900, "first_seq": 901}, "again"),
+        ({"messages": 5, "last_seq": 905, "first_seq": 901}, "cut"),
+        ({"messages": 904, "last_seq": 905, "first_seq": 2}, "cut"),
     ],
-    ids=["made anew", "made anew and written to", "an older copy", "emptied"],
+    ids=["made anew", "made anew and written to", "an older copy", "emptied", "emptied and written to", "cut"],
 )
-async def test_a_stream_that_lost_its_messages_gets_all_of_them_again(cursor, shop, stream):
+async def test_a_stream_that_lost_its_messages_gets_all_of_them_again(cursor, shop, stream, verdict):
     for _ in range(3):
         await shop.enqueue()
     assert not await cursor.adopt()
     await cursor.relay(limit=4)
 
-    assert await cursor.adopt(**stream)
+    assert await cursor.adopt(**stream) == verdict
     assert await cursor.relay(limit=4) == await seqs(shop)
 
     assert not await cursor.adopt(**stream | {"messages": 9, "last_seq": 1000})
@@ -51,6 +53,28 @@ async def test_a_stream_that_is_as_it_was_gets_nothing_twice(cursor, shop):
     assert not await cursor.adopt(messages=3)
 
     assert await cursor.next() == []
+
+
+async def test_what_leaves_the_stream_by_its_age_is_not_missed(cursor, shop):
+    """Nothing was written for a day, a month ago: so what is the first today is far younger than what left."""
+    await cursor.adopt()
+    for _ in range(3):
+        await shop.enqueue()
+    await cursor.relay(limit=4)
+    await cursor.db.execute("UPDATE relay_marks SET marked_at = marked_at - interval '30 days'")
+
+    assert await cursor.adopt(first_seq=3) is None
+    assert await cursor.db.fetchval("SELECT stream_seq FROM relay_marks") == cursor.stream_seq
+
+    assert await cursor.adopt(first_seq=cursor.stream_seq + 2, last_seq=900) == "cut"
+
+
+async def test_a_stream_with_other_limits_may_lose_its_beginning(cursor, shop):
+    await cursor.adopt()
+    await shop.enqueue()
+    await cursor.relay()
+
+    assert await cursor.adopt(first_seq=None) is None
 
 
 async def test_what_would_have_left_the_stream_by_its_age_is_not_published_again(cursor, shop):

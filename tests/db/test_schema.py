@@ -65,6 +65,7 @@ async def test_every_key_starts_with_the_workspace(database):
         "forgotten",
         "guard_walks",
         "monitor_rounds",
+        "relay_marks",
         "relay_state",
         "schema_ledger",
         "status_tokens",

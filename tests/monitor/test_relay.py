@@ -183,6 +183,24 @@ async def test_a_stream_that_lost_everything_gets_everything_again(
     assert out_of_order(told) == []
 
 
+@pytest.mark.parametrize("fate", ["deleted", "made anew", "emptied"])
+async def test_a_stream_that_lost_everything_under_load_gets_everything_again(
+    quiet_database, shop, nats_url, nats_namespace, fate
+):
+    """An emptied one takes the next message as if nothing had been: what it lost shows in its first number alone."""
+    audit, load = Audit(nats_url, nats_namespace), Load(shop)
+
+    async with relaying(quiet_database.url, nats_url, nats_namespace):
+        async with load.running():
+            await load.goes_on()
+            await eventually(audit.count, within=PLENTY)
+            await FATES[fate](nats_url, audit.topology)
+            await eventually(audit.count, within=PLENTY)
+        told = await audit.has_all_of(shop.db)
+
+    assert out_of_order(told) == []
+
+
 async def delete(nats_url: str, topology: Topology) -> None:
     async with jetstream(nats_url) as js:
         await js.delete_stream(topology.audit_stream.name)

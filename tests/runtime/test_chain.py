@@ -136,3 +136,22 @@ async def test_what_was_not_acknowledged_may_be_there(own_nats, topology):
         assert not chain.ready
         with pytest.raises(NotPublished):
             await chain.look()
+
+
+async def test_a_stream_that_has_other_limits_tells_nothing_by_its_first_number(chain, js, topology):
+    assert (await chain.look()).first_seq is not None
+    config = (await js.stream_info(topology.audit_stream.name)).config
+    await js.update_stream(config.evolve(max_bytes=1_000_000))
+
+    assert (await chain.look()).first_seq is None
+
+
+async def test_what_is_cleared_is_what_was_there_up_to_a_number(chain, js, topology):
+    await chain.look()
+    last = await chain.publish(messages(topology, 3))
+    await chain.publish(messages(topology, 2))
+
+    await chain.clear(last)
+
+    assert not chain.ready
+    assert await stored(js, topology) == [b"0", b"1"]

@@ -40,9 +40,11 @@ class Sight(Struct, frozen=True):
     """What identifies a stream and how far it has come."""
 
     created: datetime
-    first_seq: int
+    first_seq: int | None
+    """``None`` when it has limits besides its age: then its beginning goes away by itself."""
     last_seq: int
     messages: int
+    max_age: timedelta
 
 
 class Chain:
@@ -75,8 +77,15 @@ class Chain:
             raise NotPublished(type(exc).__name__) from exc
         self._expected = {api.Header.EXPECTED_LAST_SEQUENCE.value: str(info.state.last_seq)}
         self._first_seq = info.state.first_seq
-        assert info.created is not None  # noqa: S101  every server tells it
-        return Sight(info.created, info.state.first_seq, info.state.last_seq, info.state.messages)
+        return _sight(info)
+
+    async def clear(self, last_seq: int) -> None:
+        """Take out everything up to there; then look again."""
+        self._expected = None
+        try:
+            await self._connection.js.purge_stream(self._stream, seq=last_seq + 1)
+        except (nats.errors.Error, OSError) as exc:
+            raise NotPublished(type(exc).__name__) from exc
 
     async def publish(self, messages: Sequence[Outgoing]) -> int:
         """The number of the last one, once all are acknowledged. Raises ``NotPublished`` or ``PublishUnknown``."""
@@ -126,3 +135,11 @@ class Chain:
         while waiting and self._connection.connected and loop.time() < deadline:
             _, waiting = await asyncio.wait(waiting, timeout=A_WHILE.total_seconds())
         return waiting
+
+
+def _sight(info: api.StreamInfo) -> Sight:
+    assert info.created is not None  # noqa: S101  every server tells it
+    state, config = info.state, info.config
+    ages_only = (config.max_msgs or 0) <= 0 and (config.max_bytes or 0) <= 0
+    first_seq = state.first_seq if ages_only else None
+    return Sight(info.created, first_seq, state.last_seq, state.messages, timedelta(seconds=config.max_age or 0))

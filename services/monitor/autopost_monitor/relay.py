@@ -24,12 +24,15 @@ CHUNK = 1000
 LOOK = timedelta(seconds=5)
 """How often the stream is looked at while all goes well: so long a wiped one goes unnoticed when nothing happens."""
 
+CUT = "cut"
+"""What the stream has was written after its beginning was taken away, and would stand before what it follows."""
+
 _relayed = metrics.counter("autopost_relay_events", "Events that the audit stream has acknowledged.")
 
 
 class Cursor(Protocol):
     async def open_relay(self) -> bool: ...
-    async def adopt_stream(self, sight: Sight, max_age: timedelta) -> bool: ...
+    async def adopt_stream(self, sight: Sight, max_age: timedelta) -> str | None: ...
     async def next_audit_events(self, limit: int) -> list[Waiting]: ...
     async def advance_relay(self, seq: int, stream_seq: int) -> bool: ...
 
@@ -86,8 +89,12 @@ class Relay:
         if self._chain.ready and _now() - self._looked < LOOK.total_seconds():
             return
         sight = await self._chain.look()
-        if await self._cursor.adopt_stream(sight, self._topology.audit_stream.max_age):
+        verdict = await self._cursor.adopt_stream(sight, sight.max_age or self._topology.audit_stream.max_age)
+        if verdict:
             get_logger().warning("relay.stream_replaced", created=sight.created.isoformat(), messages=sight.messages)
+        if verdict == CUT:
+            await self._chain.clear(sight.last_seq)
+            await self._chain.look()
         self._looked = _now()
 
 

@@ -40,13 +40,12 @@ class RelayGateway:
     async def open_relay(self) -> bool:
         return bool(await self._database.fetchval("SELECT open_relay($1)", self._holder))
 
-    async def adopt_stream(self, sight: Sight, max_age: timedelta) -> bool:
-        return bool(
-            await self._database.fetchval(
-                "SELECT adopt_stream($1, $2, $3, $4, $5)",
-                *(self._holder, sight.created, sight.last_seq, sight.messages, max_age),
-            )
+    async def adopt_stream(self, sight: Sight, max_age: timedelta) -> str | None:
+        verdict: str | None = await self._database.fetchval(
+            "SELECT adopt_stream($1, $2, $3, $4, $5, $6)",
+            *(self._holder, sight.created, sight.first_seq, sight.last_seq, sight.messages, max_age),
         )
+        return verdict
 
     async def next_audit_events(self, limit: int) -> list[Waiting]:
         rows = await self._database.fetch("SELECT * FROM next_audit_events($1, $2)", self._holder, limit)
