@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -26,6 +26,9 @@ FETCH_LIMIT = 1.0
 BATCH = 500
 REMEMBERED = 100_000
 """Ids: an event that comes again comes soon, or with all the others."""
+
+TOLD_LATE = timedelta(minutes=1)
+"""So long before one began to follow an event may have happened that is news: it was relayed late, or clocks differ."""
 
 
 class UnreadableError(Exception):
@@ -54,6 +57,7 @@ class Tail:
             None if wanted.workspace is None else WorkspaceId(wanted.workspace), wanted.action
         )
         self._wanted = wanted
+        self._since = wanted.since or (datetime.now(UTC) - TOLD_LATE if wanted.follow else None)
         self._created: datetime | None = None
         self._next = 0
         self._seen: OrderedDict[str, None] = OrderedDict()
@@ -125,7 +129,7 @@ class Tail:
         return Told(event, text)
 
     def _is_too_old(self, event: dict[str, Any]) -> bool:
-        return self._wanted.since is not None and datetime.fromisoformat(event["ts"]) < self._wanted.since
+        return self._since is not None and datetime.fromisoformat(event["ts"]) < self._since
 
 
 @asynccontextmanager

@@ -131,7 +131,7 @@ async def test_a_line_for_people_tells_what_happened_and_cannot_break_the_termin
 
 async def test_it_follows_from_now_on_until_it_is_interrupted(place):
     await place.tell(event())
-    news = event()
+    news = event(ts=datetime.now(UTC))
 
     async with place.tail("--json") as process:
         await place.is_listening()
@@ -159,6 +159,27 @@ async def test_it_goes_on_after_nats_was_away(own_nats, nats_namespace, wiped):
         await own_nats.start()
         await ensure_streams(place.url, place.topology)
         await place.tell(first, second)
+        seen.append(await asyncio.wait_for(process.stdout.readline(), PLENTY))
+
+    assert [msgspec.json.decode(line, type=AuditEvent).id for line in seen] == [first.id, second.id]
+
+
+async def test_what_is_told_again_is_no_news_to_whoever_follows_from_now_on(own_nats, nats_namespace):
+    """A stream that was wiped gets everything again, also what happened before anybody watched."""
+    place = Place(own_nats.url, nats_namespace)
+    await ensure_streams(place.url, place.topology)
+    old, first, second = event(ts=NOW - timedelta(hours=1)), *(event(ts=datetime.now(UTC)) for _ in range(2))
+    await place.tell(old)
+
+    async with place.tail("--json") as process:
+        await place.is_listening()
+        await place.tell(first)
+        seen = [await asyncio.wait_for(process.stdout.readline(), PLENTY)]
+        await own_nats.stop()
+        shutil.rmtree(own_nats.data)
+        await own_nats.start()
+        await ensure_streams(place.url, place.topology)
+        await place.tell(old, first, second)
         seen.append(await asyncio.wait_for(process.stdout.readline(), PLENTY))
 
     assert [msgspec.json.decode(line, type=AuditEvent).id for line in seen] == [first.id, second.id]
