@@ -10,6 +10,7 @@
 --              rate_limited        with retry_after_ms
 --              workspace_paused    nothing is taken in; try again later
 --              workspace_disabled  nothing is taken in
+--              endpoint_disabled   its secret is good no more, whatever the caller remembers; nothing is taken in
 --              missing_profiles    compile these and call again, past the gate; nothing else was written of it
 -- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
 -- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
@@ -34,14 +35,16 @@ DECLARE
     _receipts record;
     _answers jsonb;
 BEGIN
-    SELECT e.ingress_rps, e.hash_drop_window_sec, w.status
+    SELECT e.ingress_rps, e.hash_drop_window_sec,
+           CASE WHEN NOT e.enabled THEN 'endpoint_disabled'
+                WHEN w.status <> 'active' THEN 'workspace_' || w.status END AS closed
     INTO _endpoint
     FROM workspace_endpoints e
     JOIN workspaces w USING (workspace_id)
     WHERE e.workspace_id = p_workspace_id
       AND e.endpoint_id = p_endpoint_id;
-    IF _endpoint.status <> 'active' THEN
-        RETURN (SELECT jsonb_agg(jsonb_build_object('verdict', 'workspace_' || _endpoint.status))
+    IF _endpoint.closed IS NOT NULL THEN
+        RETURN (SELECT jsonb_agg(jsonb_build_object('verdict', _endpoint.closed))
                 FROM jsonb_array_elements(p_posts));
     END IF;
 

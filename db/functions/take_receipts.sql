@@ -1,7 +1,8 @@
 -- take_receipts(workspace_id, endpoint_id, window, posts, payload_hashes, chosen) -> which of the chosen are new
 --
 -- A post with a source_ref is new once per endpoint; one without is new when no request of the same payload came within
--- the window, in seconds. Of twins among the chosen the first is new.
+-- the window, in seconds. Of twins among the chosen the first is new. A receipt lives for three days, or for a window that is
+-- longer.
 --
 -- places, receipt_ids   of the new ones
 -- verdicts              {place: {"verdict": "duplicate", "of", "first_run_id"}} of the others
@@ -67,7 +68,8 @@ BEGIN
         INSERT INTO ingress_receipts AS r (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref,
                                            payload_hash, run_id, received_at, expires_at)
         SELECT p_workspace_id, id_in(_ids, _first_id + w.place), p_endpoint_id, 'webhook_push', w.source_ref,
-               w.payload_hash, w.run_id, clock_timestamp(), clock_timestamp() + interval '3 days'
+               w.payload_hash, w.run_id, clock_timestamp(),
+               clock_timestamp() + greatest(interval '3 days', make_interval(secs => p_window))
         FROM wanted w
         WHERE w.seen_run_id IS NULL
           AND w.first_run_id = w.run_id

@@ -128,6 +128,24 @@ async def test_a_repetition_waits_for_the_first_and_is_accepted_when_that_fails(
     assert (await repetition)["verdict"] == "accepted"
 
 
+@pytest.mark.parametrize(("window", "days"), [(10, 3), (10 * 24 * 3600, 10)])
+async def test_a_receipt_lives_as_long_as_the_window_that_it_is_needed_for(tenant, window, days):
+    door = await open_door(tenant, window=window)
+    await door.push()
+
+    assert await tenant.db.fetchval(
+        "SELECT date_trunc('minute', expires_at - received_at) = make_interval(days => $1) FROM ingress_receipts", days
+    )
+
+
+async def test_a_disabled_endpoint_takes_nothing_in(tenant, door):
+    await tenant.db.execute("UPDATE workspace_endpoints SET enabled = false")
+
+    assert await door.push("a") == {"verdict": "endpoint_disabled"}
+    for table in ("ingress_receipts", "ingest_runs", "messages", "events", "ingress_gates"):
+        assert await tenant.count(table) == 0
+
+
 async def test_a_broken_post_leaves_no_receipt(tenant, door):
     with pytest.raises(asyncpg.PostgresError):
         await door.push("hello", source_ref="42", scheduled_for="never")

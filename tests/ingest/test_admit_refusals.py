@@ -266,6 +266,20 @@ async def test_a_new_secret_works_at_once_also_when_it_was_tried_too_early(door:
     assert (early.status_code, answer.status_code) == (401, 202)
 
 
+async def test_a_secret_disabled_a_moment_ago_posts_nothing_and_is_answered_like_a_wrong_one(door: OpenDoor) -> None:
+    """The endpoint is still remembered as it was; the database decides."""
+    await door.post({"text": "a"})
+    before = await door.rows()
+    await door.sql("UPDATE workspace_endpoints SET enabled = false")
+
+    remembered, wrong = await door.post({"text": "b"}), await door.post({"text": "b"}, secret="wrong")
+
+    words = ("status", "title", "detail")
+    assert [remembered.json()[name] for name in words] == [wrong.json()[name] for name in words]
+    assert (remembered.status_code, await door.rows()) == (401, before)
+    assert await door.sql("SELECT count(*) FROM ingest_runs") == 1
+
+
 Condition = Callable[[], Any]
 
 

@@ -256,6 +256,15 @@ async def test_a_disabled_endpoint_takes_no_signature(door: SigningDoor) -> None
     assert (await door.post(signed())).status_code == 401
 
 
+async def test_an_endpoint_disabled_a_moment_ago_takes_no_signature(door: SigningDoor) -> None:
+    first = await door.post(signed())
+    await door.door.sql("UPDATE workspace_endpoints SET enabled = false WHERE endpoint_id = $1", UUID(ENDPOINT))
+    before = await door.door.rows()
+
+    assert (first.status_code, (await door.post(signed())).status_code) == (202, 401)
+    assert await door.door.rows() == before
+
+
 @pytest.mark.parametrize("secret", ["whsec_c2hvcnQ=", "whsec_***", base64.b64encode(b"x" * 32).decode()])
 async def test_a_secret_that_is_none_signs_nothing(door: SigningDoor, secret: str) -> None:
     await door.bind(secret)

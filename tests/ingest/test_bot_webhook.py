@@ -161,6 +161,15 @@ async def test_a_workspace_disabled_a_moment_ago_keeps_nothing(hook: Hook) -> No
     assert len(await hook.inbox()) == 1
 
 
+async def test_a_secret_disabled_a_moment_ago_keeps_nothing(hook: Hook) -> None:
+    await hook.bring(message("mid.1"))
+    await hook.door.sql("UPDATE workspace_endpoints SET enabled = false")
+
+    remembered = await hook.bring(message("mid.2"))
+
+    assert (remembered.status_code, len(await hook.inbox())) == (401, 1)
+
+
 @pytest.mark.parametrize("secret", [None, "wrong", "shop-push-secret-for-development"])
 async def test_a_wrong_secret_is_401_and_leaves_nothing(hook: Hook, secret: str | None) -> None:
     answer = await hook.bring(message(), secret)

@@ -129,10 +129,8 @@ class Admission:
 
     async def _by_secret(self, request: web.Request) -> Endpoint:
         endpoint = await self.find("webhook_push", _secret(request))
-        if endpoint is None:  # one answer for no secret, a wrong one and a disabled one
-            raise unauthorized(
-                "no enabled endpoint has this secret; send it as Authorization: Bearer or X-Webhook-Secret"
-            )
+        if endpoint is None:
+            raise unknown(request)
         return endpoint
 
     async def _by_signature(self, request: web.Request, named: str) -> Endpoint:
@@ -149,7 +147,7 @@ class Admission:
             raise refuse("unsigned_payload", problem) from None
         endpoint = self._signatures.signer(claim, body, keys)
         if endpoint is None:
-            raise unauthorized("no enabled endpoint of this id has a secret that gives this signature")
+            raise unknown(request)
         request[SIGNED_BODY], request[WEBHOOK_ID] = body, claim.id
         return endpoint
 
@@ -160,6 +158,13 @@ REJECTED = {400: "malformed", 408: "too_slow", 413: "content_too_large", 415: "u
 REASONS = {400: "malformed"}
 
 SECRET_HEADERS = ("X-Webhook-Secret", "X-Max-Bot-Api-Secret", "webhook-signature")
+
+
+def unknown(request: web.Request) -> Problem:
+    """One answer for no secret, a wrong one and a disabled one, also for one that was disabled a moment ago."""
+    if "endpoint_id" in request.match_info:
+        return unauthorized("no enabled endpoint of this id has a secret that gives this signature")
+    return unauthorized("no enabled endpoint has this secret; send it as Authorization: Bearer or X-Webhook-Secret")
 
 
 def unauthorized(detail: str) -> Problem:

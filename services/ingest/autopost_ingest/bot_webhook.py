@@ -42,7 +42,7 @@ class BotWebhook:
     async def _endpoint_of(self, request: web.Request) -> Endpoint:
         endpoint = await self._admission.find("bot_webhook", request.headers.get(SECRET_HEADER))
         if endpoint is None:
-            raise unauthorized(f"no enabled endpoint has the secret in {SECRET_HEADER}")
+            raise _unknown()
         if endpoint.workspace_status == "disabled":
             raise inactive("disabled")
         return endpoint
@@ -68,6 +68,12 @@ class BotWebhook:
                 raise too_fast(timedelta(milliseconds=stored.retry_after_ms))
             case "workspace_disabled":
                 raise inactive("disabled")
+            case "endpoint_disabled":  # it is still remembered here; the database decides
+                raise _unknown()
+
+
+def _unknown() -> Problem:
+    return unauthorized(f"no enabled endpoint has the secret in {SECRET_HEADER}")
 
 
 def _row(update: BotUpdate) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Find the endpoint behind a secret. What was found is remembered for a second, what was not found never.
 
-So a new secret works at once, a disabled one no longer than a second more, and a flood of one sender asks the
-database once a second.
+So a new secret works at once, and a flood of one sender asks the database once a second. A secret that was disabled is
+found for a second more; what it brings is refused where it would be stored.
 """
 
 import asyncio

@@ -32,7 +32,7 @@ class Signer(Struct, frozen=True, kw_only=True):
 class Stored(Struct, frozen=True, kw_only=True):
     """What ``store_bot_update`` decided."""
 
-    verdict: Literal["stored", "duplicate", "rate_limited", "workspace_disabled"]
+    verdict: Literal["stored", "duplicate", "rate_limited", "workspace_disabled", "endpoint_disabled"]
     retry_after_ms: int = 0
 
 
@@ -49,7 +49,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     verdict: (
         Literal["accepted", "staged", "duplicate", "rate_limited"]
-        | Literal["workspace_paused", "workspace_disabled", "missing_profiles"]
+        | Literal["workspace_paused", "workspace_disabled", "endpoint_disabled", "missing_profiles"]
     )
     post_id: UUID | None = None
     message_id: UUID | None = None

@@ -9,7 +9,7 @@ from autopost_contracts.payload import PostRequest
 from autopost_runtime import metrics, telemetry
 from autopost_runtime.web import MIDDLEWARES, Problem
 
-from autopost_ingest.admit import Admission, inactive, too_fast
+from autopost_ingest.admit import Admission, inactive, too_fast, unknown
 from autopost_ingest.dry_run import DryRunner
 from autopost_ingest.enqueue import Enqueuer, ProfilesUnsettled
 from autopost_ingest.gateway import Endpoint, Verdict
@@ -56,7 +56,7 @@ class Receiver:
             verdict = await self._enqueue(endpoint, post, normalized)
         if verdict.verdict == "workspace_paused":
             await self._admission.tell_inactive(endpoint, "paused")
-        return _answer(verdict)
+        return _answer(verdict, request)
 
     async def _enqueue(self, endpoint: Endpoint, post: PostRequest, normalized: Normalized) -> Verdict:
         try:
@@ -67,7 +67,7 @@ class Receiver:
             ) from None
 
 
-def _answer(verdict: Verdict) -> web.Response:
+def _answer(verdict: Verdict, request: web.Request) -> web.Response:
     posts.add(1, {"verdict": verdict.verdict})
     match verdict.verdict:
         case "accepted":
@@ -82,6 +82,8 @@ def _answer(verdict: Verdict) -> web.Response:
             raise too_fast(timedelta(milliseconds=verdict.retry_after_ms))
         case "workspace_paused" | "workspace_disabled":
             raise inactive(verdict.verdict.removeprefix("workspace_"))
+        case "endpoint_disabled":  # it is still remembered here; the database decides
+            raise unknown(request)
         case "missing_profiles":
             raise RuntimeError("the enqueuer settles missing profiles itself")
 
