@@ -546,6 +546,7 @@ CREATE TABLE status_tokens (
     expires_at timestamptz NOT NULL,
     revoked_at timestamptz,
     revoked_by text,
+    revoked_reason text,
     CONSTRAINT token_hash_is_sha256_hex CHECK (token_hash ~ '^[0-9a-f]{64}$'),
     CONSTRAINT label_is_not_empty CHECK (label <> '')
 );
@@ -1021,6 +1022,7 @@ SET check_function_bodies = off;
 \ir functions/recover_claimed_leases.sql
 \ir functions/recover_sending_leases.sql
 \ir functions/recover_staged_posts.sql
+\ir functions/redact.sql
 \ir functions/refers_to_deliveries.sql
 \ir functions/refuse_ingress.sql
 \ir functions/refuse_move.sql

@@ -21,6 +21,7 @@ from autopost_runtime.sealing import Label, new_key, read_keys
 from autopost_cli.auth_rotate import rotate
 from autopost_cli.auth_store import Binding, bind_credential, list_credentials
 from autopost_cli.migrate import DATABASE, JSON
+from autopost_cli.operate import REASON
 from autopost_cli.status_token import status_token
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ auth.add_command(status_token)
 @click.option("--sealed", is_flag=True, help="The token comes from stdin and is kept in the database, encrypted.")
 @click.option("--bot-id", help="The provider's id of the bot. Telegram: taken from a sealed token by itself.")
 @click.option("--operator", required=True, help="Who does this; goes into the event.")
-@click.option("--reason", required=True, help="Why; goes into the event.")
+@REASON
 @DATABASE
 @JSON
 def bind(

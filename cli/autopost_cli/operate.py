@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import asyncpg
 import click
 import msgspec
+from autopost_runtime.redaction import redact
 
 from autopost_cli.migrate import DATABASE, JSON
 from autopost_cli.operate_gateway import Row
@@ -47,6 +48,11 @@ def _said(_: click.Context, option: click.Parameter, value: str) -> str:
     return value.strip()
 
 
+def _explained(context: click.Context, option: click.Parameter, value: str) -> str:
+    """Everybody who may read the log reads it: a token or a number that was pasted along is masked."""
+    return redact(_said(context, option, value))
+
+
 WORKSPACE = click.option(
     "--workspace", metavar="ID|NAME", help="Which workspace. Not needed where there is only one.", default=None
 )
@@ -58,7 +64,7 @@ OPERATOR = click.option(
     callback=_said,
     help="Who does this; goes into the event.",
 )
-REASON = click.option("--reason", required=True, callback=_said, help="Why; goes into the event.")
+REASON = click.option("--reason", required=True, callback=_explained, help="Why; goes into the event.")
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
 
 

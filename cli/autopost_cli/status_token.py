@@ -35,7 +35,7 @@ def status_token() -> None:
 @click.option("--expires", type=Duration(), default="90d", show_default=True, help="For how long it is good.")
 @changing
 def create(order: Order, all_workspaces: bool, label: str, expires: timedelta) -> None:
-    """Make a token and print it, once. Leaves auth_rotated, when it is a workspace's.
+    """Make a token and print it, once. Leaves auth_rotated; the operator's under the workspace of zeros.
 
     It goes into `Authorization: Bearer …`, or into the form of the page; never into an address.
     """
@@ -67,7 +67,7 @@ def list_(order: Order) -> None:
 @click.argument("label")
 @changing
 def revoke(order: Order, label: str) -> None:
-    """Make a token worthless, from the next request on. --workspace is not needed."""
+    """Make a token worthless, from the next request on. Leaves auth_rotated. --workspace is not needed."""
 
     async def work() -> Row:
         async with rehearsed(order) as connection:

@@ -20,6 +20,8 @@ from autopost_cli.verify_stream import StreamReport, read_stream
 from autopost_cli.workspace import choose_workspace
 
 NO_NATS = "off"
+NOBODYS = UUID(int=0)
+"""Under it stand the events of the installation, such as of an operator's status token."""
 
 
 @click.command()
@@ -62,6 +64,7 @@ async def _verify(order: Order, nats_url: str | None, topology: Topology, most: 
 
 async def _workspaces(connection: Connection, chosen: UUID | None) -> list[tuple[UUID, str]]:
     found = [(row["workspace_id"], row["name"]) for row in await list_workspaces(connection)]
+    found.append((NOBODYS, "(no workspace)"))
     return [one for one in found if chosen in (None, one[0])]
 
 

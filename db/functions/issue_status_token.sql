@@ -5,7 +5,8 @@
 -- Verdicts     issued       with "expires_at"
 --              label_taken  a living token has this label: revoke it, or take another
 --              not_found    no such workspace
--- Appends      auth_rotated, when it is a workspace's: the token by its label
+-- Appends      auth_rotated: the token by its label. Of the operator's token it belongs to no workspace, as an alert of the
+--              installation does: its workspace is the zero id.
 -- Raises       AP010 without operator or reason, AP011 for a hash, label or lifetime that cannot be meant.
 CREATE OR REPLACE FUNCTION issue_status_token(
     p_token_hash text,
@@ -37,15 +38,16 @@ BEGIN
       AND t.revoked_at IS NULL
       AND t.expires_at <= _now; -- it is over, and its label free
     INSERT INTO status_tokens (token_hash, workspace_id, label, created_by, reason, expires_at)
-    VALUES (p_token_hash, p_workspace_id, btrim(p_label), btrim(p_operator), btrim(p_reason), _now + p_lifetime)
+    VALUES (p_token_hash, p_workspace_id, btrim(p_label), _signature ->> 'operator', _signature ->> 'reason',
+            _now + p_lifetime)
     ON CONFLICT (label) WHERE revoked_at IS NULL DO NOTHING;
     IF NOT FOUND THEN
         RETURN jsonb_build_object('verdict', 'label_taken');
     END IF;
 
     INSERT INTO events (workspace_id, action, meta)
-    SELECT p_workspace_id, 'auth_rotated', _signature || jsonb_build_object(
-               'status_token', btrim(p_label), 'change', 'issued', 'expires_at', _now + p_lifetime)
-    WHERE p_workspace_id IS NOT NULL;
+    VALUES (coalesce(p_workspace_id, '00000000-0000-0000-0000-000000000000'), 'auth_rotated',
+            _signature || jsonb_build_object(
+                'status_token', btrim(p_label), 'change', 'issued', 'expires_at', _now + p_lifetime));
     RETURN jsonb_build_object('verdict', 'issued', 'expires_at', _now + p_lifetime);
 END $$;

@@ -141,7 +141,7 @@ GRANT EXECUTE ON FUNCTION
     recount(uuid),
     release_stale(uuid, text, text, boolean, interval),
     requeue(uuid, uuid[], text, text, int, boolean, boolean),
-    requeue_matching(uuid, text, text, delivery_status, text, uuid, timestamptz, timestamptz, int, boolean, boolean,
+    requeue_matching(uuid, text, text, delivery_status, text, uuid, uuid, timestamptz, timestamptz, int, boolean, boolean,
                      int),
     resolve_ambiguous(uuid, uuid, text, text, text, text),
     resume_channels(uuid, uuid, text, text, text, text),

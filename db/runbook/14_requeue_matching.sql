@@ -1,9 +1,9 @@
--- 14. Bring back everything that was given up and matches: first the count, then a thousand of them, the oldest first.
+-- 14. Bring back everything that was given up and matches: first the count of all, then a thousand, the oldest first.
 --
--- Empty status and code match any. What an operator has skipped is left out, and what a catch-up has dropped unless
--- its code is asked for. Paste again while `requeued` is not 0.
+-- What is empty matches any. What an operator has skipped is left out, and what a catch-up has dropped unless its code
+-- is asked for. What is refused takes no place from what comes back: paste again while `requeued` is not 0.
 --
--- The same as a command: autopost queue requeue --status … --code … --since … --until …
+-- The same as a command: autopost queue requeue --status … --code … --channel … --message … --since … --until …
 --
 -- Watch afterwards: manual_requeue, then send_attempt and sent; dead_letter and failed_permanent when the cause is
 --                   still there
@@ -21,6 +21,14 @@
 \if :{?code}
 \else
     \set code ''
+\endif
+\if :{?channel_id}
+\else
+    \set channel_id ''
+\endif
+\if :{?message_id}
+\else
+    \set message_id ''
 \endif
 \if :{?since}
 \else
@@ -46,15 +54,21 @@
 \else
     \set force 'false'
 \endif
+\if :{?limit}
+\else
+    \set limit '1000'
+\endif
 
 SELECT verdict, count(*)
 FROM requeue_matching(:'workspace_id', :'operator', :'reason', nullif(:'status', '')::delivery_status,
-                      nullif(:'code', ''), NULL, :'since', :'until', :attempts, :force, p_dry_run => true)
+                      nullif(:'code', ''), nullif(:'channel_id', '')::uuid, nullif(:'message_id', '')::uuid,
+                      :'since', :'until', :attempts, :force, p_dry_run => true)
 GROUP BY verdict;
 
 BEGIN;
 SELECT verdict, count(*)
 FROM requeue_matching(:'workspace_id', :'operator', :'reason', nullif(:'status', '')::delivery_status,
-                      nullif(:'code', ''), NULL, :'since', :'until', :attempts, :force, p_dry_run => false)
+                      nullif(:'code', ''), nullif(:'channel_id', '')::uuid, nullif(:'message_id', '')::uuid,
+                      :'since', :'until', :attempts, :force, p_dry_run => false, p_limit => :limit)
 GROUP BY verdict;
 COMMIT;

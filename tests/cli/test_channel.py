@@ -6,6 +6,7 @@ import pytest
 from db.builders import Tenant
 from harness.autopost_command import Autopost
 from harness.databases import Database
+from harness.redacted import TOKEN
 
 SIGNED = ("--operator", "ann", "--reason", "resting")
 
@@ -138,6 +139,29 @@ async def test_a_credential_is_rotated_only_when_nothing_is_on_its_way(autopost:
     assert (forced.code, "bot -> second" in forced.out) == (0, True)
     assert "No secret is bound to second" in forced.err
     assert (await tenant.state(channel))["auth_ref"] == "second"
+
+
+async def test_what_is_pasted_into_a_reason_is_told_to_nobody(
+    autopost: Autopost, tenant: Tenant, database: Database
+) -> None:
+    await tenant.channel(title="News")
+    reason = f'token {TOKEN} +7 900 123-45-67 bob@example.com {{"a": "{{\\"api_key\\":\\"hush\\"}}"}}'
+    signed = ("--operator", "ann", "--reason", reason)
+
+    await autopost("channel", "pause", "News", *signed)
+    await autopost("auth", "rotate", "News", "--auth-ref", "other", *signed)
+    places = ("--workspace", tenant.workspace, "--platform", "telegram", "--auth-ref", "other", "--env", "OTHER")
+    await autopost("auth", "bind", *places, *signed)
+    await autopost("auth", "status-token", "create", "--label", "wall", "--all-workspaces", *signed)
+    await autopost("auth", "status-token", "revoke", "wall", *signed)
+
+    told = [row[0] for row in await database.pool.fetch("SELECT meta ->> 'reason' FROM events")]
+    kept = await database.pool.fetchrow("SELECT reason, revoked_reason FROM status_tokens")
+    clean = 'token *** *** *** {"a": "{\\"api_key\\":\\"***\\"}"}'
+    assert [*told, *(kept or ())] == [clean] * 7
+    report = await database.pool.fetchval("SELECT status_report($1)::text", tenant.workspace)
+    why = await autopost("why", await tenant.db.fetchval("SELECT channel_id FROM channels"))
+    assert not any(secret in text for secret in (TOKEN, "900", "bob@", "hush") for text in (report, why.out))
 
 
 async def test_every_part_explains_itself(autopost: Autopost) -> None:

@@ -39,6 +39,8 @@ class Scene(NamedTuple):
 
     url: str
     workspace: UUID
+    failing: UUID
+    message: UUID
     dead: UUID
     skipped: UUID
     refused: UUID
@@ -52,6 +54,7 @@ class Scene(NamedTuple):
 
 async def set_up(database: Database) -> Scene:
     tenant = await Tenant.create(database.pool)
+    await _refused_with_their_channel(tenant, 3)
     failing = await tenant.channel(title="Failing", rate_group="a")
     dead = [await _ended(tenant, failing, transient) for _ in range(2)]
     refused = await _ended(tenant, failing, permanent)
@@ -68,7 +71,17 @@ async def set_up(database: Database) -> Scene:
     await tenant.db.execute("UPDATE channel_counters SET total = total + 1 WHERE channel_id = $1", failing)
     await tenant.db.execute("UPDATE channel_counters SET total = 0 WHERE side = 'ended' AND channel_id = $1", failing)
     times = frozenset(await _times(database))
-    return Scene(database.url, tenant.workspace, *dead, refused, held, waiting, paused, disabled, times)
+    message = (await tenant.delivery(dead[0]))["message_id"]
+    named = (failing, message, *dead, refused, held, waiting, paused, disabled)
+    return Scene(database.url, tenant.workspace, *named, times)
+
+
+async def _refused_with_their_channel(tenant: Tenant, count: int) -> None:
+    """They are older than all else that was given up, and stay where they are until their channel is enabled."""
+    gone = await tenant.channel(title="Gone", rate_group="g")
+    await tenant.backlog(gone, count)
+    await tenant.commit(*(permanent(claim, "channel") for claim in await tenant.claim()))
+    await tenant.set_channel(gone, "enabled = false")
 
 
 async def _ended(tenant: Tenant, channel: UUID | None, ending: Callable[..., Any], title: str = "") -> UUID:
@@ -141,6 +154,16 @@ OPERATIONS = {
         lambda s: {"status": "dead", "code": "boom"},
         lambda s: ("queue", "requeue", "--status", "dead", "--code", "boom", "--yes"),
     ),
+    "14 requeue what lies behind as many that are refused": Operation(
+        14,
+        lambda s: {"status": "", "code": "boom", "limit": 3},
+        lambda s: ("queue", "requeue", "--code", "boom", "--batch", 3, "--yes"),
+    ),
+    "14 requeue a message's in a channel": Operation(
+        14,
+        lambda s: {"channel_id": s.failing, "message_id": s.message},
+        lambda s: ("queue", "requeue", "--channel", "Failing", "--message", s.message, "--yes"),
+    ),
 }
 
 
@@ -192,11 +215,11 @@ async def test_1_and_2_show_the_same_and_change_nothing(postgres_url: str, scene
         snapshot, errors = await autopost("queue", "snapshot", "--json"), await autopost("queue", "errors", "--json")
 
         counts = snapshot.json["workspaces"][0]["counts"]
-        assert counts == {"queued": 3, "claimed": 0, "sending": 1, "retry": 1, "dead": 2, "failed_permanent": 1}
+        assert counts == {"queued": 3, "claimed": 0, "sending": 1, "retry": 1, "dead": 2, "failed_permanent": 4}
         assert all(f'"{status}": {count}' in pages[0] for status, count in counts.items())
         broken = [error["delivery_id"] for error in errors.json["errors"]]
         assert {str(scene.dead), str(scene.refused), str(scene.held)} <= set(broken)
-        assert all(str(delivery) in pages[1] for delivery in broken)
+        assert all(str(delivery) in pages[1] for delivery in broken if delivery)
         assert await told(database, scene) == before
 
 

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 import nats
 import pytest
+from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
 from autopost_runtime.streams import ensure_streams
 from db.builders import Tenant, permanent, sent, transient
@@ -104,6 +105,22 @@ async def test_a_deleted_event_is_missed_by_its_row_and_unknown_in_the_stream(pl
     assert ran.code == 1
     assert {"event_count", "status", "unknown_in_stream"} <= set(kinds(ran))
     assert str(last) in {one.get("event_id") for one in ran.json["differences"]}
+
+
+async def test_an_event_of_no_workspace_is_relayed_and_held_against_the_stream(place: Place) -> None:
+    signed = ("--operator", "ann", "--reason", "for the wall")
+    await place.autopost("auth", "status-token", "create", "--label", "wall", "--all-workspaces", *signed)
+    await place.relay()
+
+    whole = await place.verify()
+    last = (await place.audit.messages())[-1]
+    async with place.jetstream() as jetstream:
+        await jetstream.delete_msg(place.topology.audit_stream.name, last.metadata.sequence.stream)
+    cut = await place.verify()
+
+    assert last.subject == place.topology.audit(WorkspaceId(UUID(int=0)), "auth_rotated")
+    assert (whole.code, whole.json["checked"]["messages"]) == (0, whole.json["checked"]["events"])
+    assert (cut.code, kinds(cut)) == (1, ["missing_in_stream"])
 
 
 async def test_a_gap_in_the_stream_is_found_and_named(place: Place) -> None:

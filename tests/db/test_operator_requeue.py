@@ -247,13 +247,43 @@ async def test_a_filter_counts_before_it_moves(tenant, operator):
     assert set(await operator.requeue_matching(code="boom", status="failed_permanent")) == {wrong, elsewhere}
     assert await operator.requeue_matching(code="other") == {}
     assert await operator.requeue_matching(until=datetime.now(UTC) - timedelta(minutes=1)) == {}
-    assert len(await operator.requeue_matching(limit=3)) == 3
+    message = (await tenant.delivery(wrong))["message_id"]
+    assert set(await operator.requeue_matching(message_id=message)) == {wrong}
+    assert len(await operator.requeue_matching(limit=3)) == 4, "a count is of all"
     assert await tenant.events("manual_requeue") == []
 
     moved = await operator.requeue_matching(status="dead", dry_run=False)
 
     assert moved == dict.fromkeys(lost, "requeued")
     assert {claim["delivery_id"] for claim in await tenant.claim()} == set(lost)
+
+
+async def test_what_is_refused_takes_no_place_from_what_comes_back(tenant, operator):
+    gone, channel = await tenant.channels(2)
+    stuck = await tenant.backlog(gone, 5)
+    await tenant.commit(*(permanent(claim, "channel") for claim in await tenant.claim()))
+    await operator.disable(gone)
+    good = await dead(tenant, channel, 3)
+
+    turns = [await operator.requeue_matching(dry_run=False, limit=2) for _ in range(3)]
+
+    refusals = dict.fromkeys(stuck, "channel_disabled")
+    assert turns[0] == refusals | dict.fromkeys(good[:2], "requeued")
+    assert turns[1] == refusals | {good[2]: "requeued"}
+    assert turns[2] == refusals
+    assert len(await tenant.events("manual_requeue")) == len(good)
+
+
+async def test_of_twins_on_both_sides_of_a_page_one_comes_back(tenant, operator):
+    await tenant.channel()
+    twins = {await given_up(tenant, "same"), await given_up(tenant, "same")}
+
+    await operator.requeue_matching(dry_run=False, limit=1)
+    again = await operator.requeue_matching(dry_run=False, limit=1)
+
+    assert again.keys() < twins
+    assert set(again.values()) == {"twin_in_flight"}
+    assert len(await tenant.claim()) == 1
 
 
 async def test_a_filter_leaves_out_what_was_skipped_or_dropped_on_purpose(tenant, operator):
@@ -279,7 +309,8 @@ async def test_nobody_requeues_without_name_and_reason(tenant, operator, signatu
 
 
 @pytest.mark.parametrize(
-    ("function", "named"), [("requeue", {"attempts": 0}), ("requeue_matching", {"status": "sent"})]
+    ("function", "named"),
+    [("requeue", {"attempts": 0}), ("requeue_matching", {"status": "sent"}), ("requeue_matching", {"limit": 0})],
 )
 async def test_nonsense_is_raised(operator, function, named):
     given = ([],) if function == "requeue" else ()

@@ -20,6 +20,7 @@ from db.builders import Tenant
 from db.operators import Operator, dead
 from harness.browser import PATIENCE, browsing
 from harness.databases import Database
+from harness.redacted import TOKEN
 from playwright.async_api import Page, expect
 
 from monitor.alert_stage import AT
@@ -102,6 +103,16 @@ def test_nothing_that_others_wrote_becomes_markup() -> None:
     shown = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     assert not re.search(r"<[^>]*\son\w+=", shown)
     assert "style=" not in shown
+
+
+def test_a_reason_is_shown_without_secrets() -> None:
+    seen = report()
+    seen["workspaces"][0]["channels"] = [channel(state="paused", reason=f"it leaked: {TOKEN}", until="infinity")]
+
+    page = status_page(seen, VIEWER)
+
+    assert "it leaked: ***" in page
+    assert TOKEN not in page
 
 
 def test_the_policy_names_exactly_the_style_and_the_script_of_the_page() -> None:

@@ -127,6 +127,23 @@ async def test_issuing_and_revoking_for_a_workspace_leave_their_events(seeded_da
     ]
 
 
+async def test_so_do_those_of_the_operators_under_no_workspace(seeded_database: Database) -> None:
+    why = ("--operator", "ann", "--reason", "the wall was sold")
+    await status_token(seeded_database, *CREATE, "--all-workspaces")
+    await status_token(seeded_database, "revoke", "wall", *why)
+
+    rows = await seeded_database.pool.fetch(
+        "SELECT workspace_id, meta ->> 'change' AS change, meta ->> 'reason' AS reason "
+        "FROM events WHERE action = 'auth_rotated' ORDER BY seq"
+    )
+    kept = "SELECT revoked_by, revoked_reason FROM status_tokens WHERE label = 'wall'"
+    assert [tuple(row) for row in rows] == [
+        (UUID(int=0), "issued", "for the wall"),
+        (UUID(int=0), "revoked", "the wall was sold"),
+    ]
+    assert tuple(await seeded_database.pool.fetchrow(kept) or ()) == ("ann", "the wall was sold")
+
+
 @pytest.mark.parametrize(
     ("values", "code"),
     [

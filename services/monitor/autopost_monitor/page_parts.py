@@ -142,7 +142,7 @@ def channels(of: list[Row], now: datetime, *, all_of_them: bool) -> Markup:
 
 
 def _channel(channel: Row, now: datetime) -> Markup:
-    said = [channel["reason"], until(channel["until"], now)]
+    said = [clean(channel["reason"]), until(channel["until"], now)]
     why = joined(*(part for one in said if one for part in (one, " · ")))
     counted = (("wait", "waiting"), ("sending", "sending"), ("held", "held"))
     work = [f"{number(channel[key])} {words}" for words, key in counted if channel[key]]
