@@ -727,9 +727,16 @@ CREATE TABLE pull_receipts (
     source_ref text NOT NULL,
     message_id uuid,
     received_at timestamptz NOT NULL DEFAULT now(),
+    -- How often it ended without anything to post.
+    failures int NOT NULL DEFAULT 0,
+    -- As if there were no receipt, but for that count.
+    released_at timestamptz,
     PRIMARY KEY (workspace_id, source_id, source_ref),
     FOREIGN KEY (workspace_id, source_id) REFERENCES pull_sources ON DELETE CASCADE
 );
+
+CREATE INDEX pull_receipts_released ON pull_receipts (workspace_id, source_id, released_at)
+    WHERE released_at IS NOT NULL;
 
 ALTER TABLE workspace_endpoints ADD CONSTRAINT pull_source_exists
     FOREIGN KEY (workspace_id, source_id) REFERENCES pull_sources;
@@ -1028,6 +1035,7 @@ SET check_function_bodies = off;
 \ir functions/refuse_move.sql
 \ir functions/relay_lag.sql
 \ir functions/relay_passed.sql
+\ir functions/release_pull_receipt.sql
 \ir functions/release_staged_post.sql
 \ir functions/release_stale.sql
 \ir functions/remember_media_origin.sql
@@ -1072,6 +1080,7 @@ SET check_function_bodies = off;
 \ir functions/slot_gate.sql
 \ir functions/snapshot.sql
 \ir functions/stage_post.sql
+\ir functions/staged_origin.sql
 \ir functions/status_after.sql
 \ir functions/status_report.sql
 \ir functions/store_bot_update.sql

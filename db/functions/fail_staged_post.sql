@@ -2,7 +2,7 @@
 --
 -- The media of a staged post could not be had this time. It is tried again after the wait of the retry policy, until
 -- it was tried max_attempts times; 0 gives up at once. Giving up is told by an event and by the run, and takes the
--- receipt back, so that the sender may send the same again.
+-- receipt back, so that the sender may send the same again; of a post that was pulled, see release_pull_receipt.
 --
 -- error        {"code", "message", …}
 -- Verdicts     staged    to be tried again
@@ -10,7 +10,8 @@
 --              stale     the lease has passed on: nothing was changed but a stale_commit event
 -- Changes      fetching -> staged | failed
 -- Appends      media_failed, stale_commit
--- Locks        staged_posts, ingress_receipts by key; nobody who holds a receipt waits for a staged post
+-- Locks        staged_posts, ingress_receipts by key, then as release_pull_receipt; nobody who holds a receipt or a source
+--              waits for a staged post
 CREATE OR REPLACE FUNCTION fail_staged_post(
     p_workspace_id uuid,
     p_post_id uuid,
@@ -53,8 +54,11 @@ BEGIN
       AND r.receipt_id = _staged.receipt_id;
     INSERT INTO events (workspace_id, action, result, attempt, error, meta)
     VALUES (p_workspace_id, 'media_failed', 'error', _staged.attempt, p_error,
-            jsonb_build_object('post_id', p_post_id, 'endpoint_id', _staged.endpoint_id, 'run_id', _staged.run_id,
-                               'trace_id', _staged.trace_id));
+            staged_origin(_staged) || CASE
+                WHEN _staged.source ->> 'kind' = 'pull' THEN jsonb_build_object('comes_again', release_pull_receipt(
+                    p_workspace_id, _staged.source ->> 'source_id', _staged.request ->> 'source_ref'))
+                ELSE '{}'
+            END);
     PERFORM finish_staged_run(p_workspace_id, _staged.run_id, '{"media_failed": 1}', p_error ->> 'code');
     RETURN 'failed';
 END $$;

@@ -1,21 +1,23 @@
--- finish_staged_post(workspace_id, post_id, lease_token, post, audit_deduped) -> the verdict on a staged post
+-- finish_staged_post(workspace_id, post_id, lease_token, post, audit_deduped, lost) -> the verdict on a staged post
 --
 -- Its media is stored: puts it into the queue as a post like any other, and ends its run, in one transaction. Said
 -- twice, as when the answer was lost, it is done once.
 --
 -- post         as for enqueue_messages_and_deliveries; run and trace are those of the staged post
+-- lost         [{"code", "field", …}]: media that could not be had, and that the post goes without
 -- Verdicts     enqueued            with the answer of enqueue_messages_and_deliveries
 --              missing_profiles    compile these and call again; nothing was written
 --              stale               the lease has passed on: nothing was changed but a stale_commit event
 -- Changes      fetching -> enqueued
--- Appends      what enqueue appends, stale_commit
+-- Appends      what enqueue appends, media_failed for each that is lost, stale_commit
 -- Locks        staged_posts, messages, …: the order of all functions
 CREATE OR REPLACE FUNCTION finish_staged_post(
     p_workspace_id uuid,
     p_post_id uuid,
     p_lease_token uuid,
     p_post jsonb,
-    p_audit_deduped boolean DEFAULT false
+    p_audit_deduped boolean DEFAULT false,
+    p_lost jsonb DEFAULT '[]'
 )
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -52,6 +54,13 @@ BEGIN
         finished_at = clock_timestamp()
     WHERE s.workspace_id = p_workspace_id
       AND s.post_id = p_post_id;
-    PERFORM finish_staged_run(p_workspace_id, _staged.run_id, _answer - '{message_id,new}'::text[], NULL);
+    INSERT INTO events (workspace_id, action, result, attempt, error, meta)
+    SELECT p_workspace_id, 'media_failed', 'error', _staged.attempt, l.error,
+           staged_origin(_staged) || jsonb_build_object('message_id', _answer -> 'message_id')
+    FROM jsonb_array_elements(p_lost) AS l (error);
+    PERFORM finish_staged_run(p_workspace_id, _staged.run_id, _answer - '{message_id,new}'::text[] || CASE
+        WHEN p_lost = '[]' THEN '{}'
+        ELSE jsonb_build_object('media_failed', jsonb_array_length(p_lost))
+    END, NULL);
     RETURN _answer || jsonb_build_object('verdict', 'enqueued');
 END $$;

@@ -2,13 +2,14 @@
 --
 -- A chunk of what a source brought, in one transaction: receipts, messages, deliveries and the cursor, or none of them. A
 -- post whose source_ref has a receipt is passed over, so reading again what was read before does no harm, and whatever
--- fails leaves the cursor where it was.
+-- fails leaves the cursor where it was. A receipt that was released counts as none.
 --
 -- posts        as for enqueue_messages_and_deliveries, each with its source_ref, in the order in which channels show
 --              them; or as for stage_post, with a request, where media is still to be fetched
 -- refused      [{"source_ref", "code", "message", …}]: items that make no sense; told once, and never looked at again
 -- cursor       laid over the one there is; a null takes a name away. etag and last_modified say that a response was
---              read to its end, so they are kept only with its last chunk, whatever is given before
+--              read to its end, so they are kept only with its last chunk, whatever is given before, and not when an
+--              item was released since the pull began: this response was looked through without it
 -- Verdicts     taken              with the counters that the run was given
 --              missing_profiles   compile these and call again; nothing was written
 --              stopped            source, endpoint or workspace no longer take anything in; nothing was written
@@ -33,7 +34,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
     _run_id uuid;
-    _cursor jsonb := CASE WHEN p_last THEN p_cursor ELSE p_cursor - '{etag,last_modified}'::text[] END;
+    _cursor jsonb := p_cursor;
     _posts jsonb;
     _staged jsonb;
     _refused jsonb;
@@ -76,6 +77,7 @@ BEGIN
                        WHERE r.workspace_id = p_workspace_id
                          AND r.source_id = p_source_id
                          AND r.source_ref = g.post ->> 'source_ref'
+                         AND r.released_at IS NULL
                    ) AS is_new
         FROM jsonb_array_elements(p_posts) WITH ORDINALITY AS g (post, place)
     )
@@ -105,20 +107,38 @@ BEGIN
     CROSS JOIN LATERAL (SELECT _answers -> p.place::text AS answer) AS a
     UNION ALL
     SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', NULL, clock_timestamp()
-    FROM jsonb_array_elements(_staged) AS p (post);
+    FROM jsonb_array_elements(_staged) AS p (post)
+    ON CONFLICT (workspace_id, source_id, source_ref) DO UPDATE
+    SET message_id = excluded.message_id,
+        received_at = excluded.received_at,
+        released_at = NULL;
     PERFORM stage_post(p_workspace_id, p_endpoint_id, NULL, p.post)
     FROM jsonb_array_elements(_staged) AS p (post);
     WITH told AS (
-        INSERT INTO pull_receipts (workspace_id, source_id, source_ref, received_at)
+        INSERT INTO pull_receipts AS r (workspace_id, source_id, source_ref, received_at)
         SELECT DISTINCT p_workspace_id, p_source_id, f.item ->> 'source_ref', clock_timestamp()
         FROM jsonb_array_elements(p_refused) AS f (item)
-        ON CONFLICT DO NOTHING
+        ON CONFLICT (workspace_id, source_id, source_ref) DO UPDATE
+        SET received_at = excluded.received_at,
+            released_at = NULL
+        WHERE r.released_at IS NOT NULL
         RETURNING source_ref
     )
     SELECT coalesce(jsonb_agg(f.item), '[]')
     INTO _refused
     FROM jsonb_array_elements(p_refused) AS f (item)
     JOIN told t ON t.source_ref = f.item ->> 'source_ref';
+    IF NOT p_last OR EXISTS (
+        SELECT 1
+        FROM ingest_runs i
+        JOIN pull_receipts r USING (workspace_id)
+        WHERE i.workspace_id = p_workspace_id
+          AND i.run_id = _run_id
+          AND r.source_id = p_source_id
+          AND r.released_at >= i.started_at
+    ) THEN
+        _cursor := p_cursor - '{etag,last_modified}'::text[];
+    END IF;
     INSERT INTO pull_cursors AS c (workspace_id, source_id, cursor_json, updated_at)
     VALUES (p_workspace_id, p_source_id, jsonb_strip_nulls(_cursor), clock_timestamp())
     ON CONFLICT (workspace_id, source_id) DO UPDATE

@@ -15,5 +15,6 @@ AS $$
         WHERE r.workspace_id = p_workspace_id
           AND r.source_id = p_source_id
           AND r.source_ref = g.source_ref
+          AND r.released_at IS NULL
     )
 $$;

@@ -42,7 +42,7 @@ GRANT EXECUTE ON FUNCTION
     read_media_origins(uuid, text[]),
     fail_staged_post(uuid, uuid, uuid, jsonb, int, bigint),
     finish_media_fetch(uuid, text, uuid, text, text, text, text, bigint, int, int, text),
-    finish_staged_post(uuid, uuid, uuid, jsonb, boolean),
+    finish_staged_post(uuid, uuid, uuid, jsonb, boolean, jsonb),
     lease_staged_posts(int, int, interval),
     note_media_put(uuid, text, uuid, text),
     read_staged_post(uuid, uuid),

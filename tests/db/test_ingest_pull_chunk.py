@@ -263,3 +263,37 @@ async def test_a_second_chunk_of_the_same_source_waits_for_the_first(chunks: Chu
     await transaction.commit()
 
     assert (await second)["dedup_dropped"] == 1
+
+
+async def released(chunks: Chunks, ref: str) -> bool:
+    query = "SELECT release_pull_receipt($1, $2, $3)"
+    again: bool = await chunks.tenant.db.fetchval(query, chunks.claim["workspace_id"], chunks.claim["source_id"], ref)
+    return again
+
+
+async def test_what_is_released_comes_again_three_times_in_all(chunks):
+    found = []
+    for _ in range(4):
+        found.append((await chunks.bring("1"))["accepted"])
+        await released(chunks, "1")
+
+    assert found == [1, 1, 1, 0]
+    assert await chunks.receipts() == ["1"]
+
+
+async def test_what_is_released_while_an_answer_is_read_is_asked_for_by_the_next_pull(chunks):
+    await chunks.bring("1", last=False)
+    again = await released(chunks, "1")
+
+    await chunks.bring("2", cursor={"etag": "new", "last_seen": 2})
+
+    assert (again, await chunks.cursor()) == (True, {"last_seen": 2})
+
+
+async def test_what_is_released_and_then_refused_is_told(chunks):
+    await chunks.bring("1")
+    await released(chunks, "1")
+
+    taken = await chunks.take([], refused=[{"source_ref": "1", "code": "unprocessable", "message": "no"}])
+
+    assert (taken["payload_rejected"], await chunks.receipts()) == (1, ["1"])

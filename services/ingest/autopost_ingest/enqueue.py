@@ -1,7 +1,7 @@
 """Enqueue a normalised post: one database call decides and stores everything, then the dispatcher is woken."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -86,12 +86,17 @@ class Enqueuer:
         return verdict
 
     async def finish(
-        self, gateway: StagedGateway, staged: StagedPost, request: PostRequest, normalized: Normalized
+        self,
+        gateway: StagedGateway,
+        staged: StagedPost,
+        request: PostRequest,
+        normalized: Normalized,
+        lost: Sequence[dict[str, Any]] = (),
     ) -> Finished:
         """A staged post, now that its media is known; the transaction checks that it is still ours."""
 
         async def finish(post: dict[str, Any], _: bool) -> Finished:
-            return await gateway.finish_staged_post(staged, post, audit_deduped=self._audit_deduped)
+            return await gateway.finish_staged_post(staged, post, audit_deduped=self._audit_deduped, lost=lost)
 
         finished = await self._compiled(staged.workspace_id, request, normalized, finish)
         if finished.enqueued:

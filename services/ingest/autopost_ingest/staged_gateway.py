@@ -1,5 +1,6 @@
 """Ingest's calls into the database that concern staged posts: one method per function, no other SQL."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NewType
 from uuid import UUID
@@ -28,6 +29,11 @@ class StagedPost(Struct, frozen=True, kw_only=True):
     source: dict[str, Any]
     attempt: int
     lease_token: LeaseToken
+
+    @property
+    def is_pulled(self) -> bool:
+        """Nobody waits for an answer, nor sends it again."""
+        return bool(self.source.get("kind") == "pull")
 
 
 class Finished(Struct, frozen=True, kw_only=True):
@@ -82,9 +88,12 @@ class StagedGateway:
     async def release_staged_post(self, post: StagedPost) -> None:
         await self._database.execute("SELECT release_staged_post($1, $2, $3)", *_fence(post))
 
-    async def finish_staged_post(self, post: StagedPost, content: dict[str, Any], *, audit_deduped: bool) -> Finished:
+    async def finish_staged_post(
+        self, post: StagedPost, content: dict[str, Any], *, audit_deduped: bool, lost: Sequence[dict[str, Any]] = ()
+    ) -> Finished:
+        """``lost`` are the media that it goes without, each as its event tells it."""
         answer = await self._database.fetchval(
-            "SELECT finish_staged_post($1, $2, $3, $4, $5)", *_fence(post), content, audit_deduped
+            "SELECT finish_staged_post($1, $2, $3, $4, $5, $6)", *_fence(post), content, audit_deduped, list(lost)
         )
         return convert(answer, Finished)
 

@@ -2,6 +2,9 @@
 
 A post is leased to one worker of all replicas and ends in one transaction that checks the lease. Whoever stages a post
 wakes the workers of its own process; the others find it by looking.
+
+A sender is told that a medium is gone, and sends something else. Nobody does so for an item of a source: it goes
+without that medium, as long as something is left of it.
 """
 
 import asyncio
@@ -177,16 +180,29 @@ class Workers:
             span.set_attribute("autopost.workspace_id", str(post.workspace_id))
             if post.attempt > OUR_ATTEMPTS:  # whoever had it before never came back to say why
                 raise Unfetched("worker_lost", final=True)
-            request = await self._with_media(post, convert(post.request, PostRequest))
+            request, lost = await self._with_media(post, convert(post.request, PostRequest))
             normalized = await self._materializer.materialize(post.workspace_id, normalize(request))
-            finished = await self._enqueuer.finish(self._gateway, post, request, normalized)
+            finished = await self._enqueuer.finish(self._gateway, post, request, normalized, lost)
             span.set_attribute("autopost.verdict", finished.verdict)
             return finished.verdict
 
-    async def _with_media(self, post: StagedPost, request: PostRequest) -> PostRequest:
-        """One after the other, so that a post of a hundred pictures is no more of a burden than a post of one."""
-        media = [await self._stored(post, place, item) for place, item in enumerate(request.media)]
-        return replace(request, media=tuple(media))
+    async def _with_media(self, post: StagedPost, request: PostRequest) -> tuple[PostRequest, list[dict[str, Any]]]:
+        """One after the other, so that a post of a hundred pictures is no more of a burden than a post of one.
+
+        With the errors of those that it goes without.
+        """
+        media: list[MediaItem] = []
+        lost: list[UnfetchedItem] = []
+        for place, item in enumerate(request.media):
+            try:
+                media.append(await self._stored(post, place, item))
+            except UnfetchedItem as exc:
+                if not post.is_pulled or not _given_up(exc, post):
+                    raise
+                lost.append(exc)
+        if lost and not (media or request.text or request.links):
+            raise lost[0]
+        return replace(request, media=tuple(media)), [_told(each) for each in lost]
 
     async def _stored(self, post: StagedPost, place: int, item: MediaItem) -> MediaItem:
         if item.url is None:
@@ -204,8 +220,7 @@ def _failure(exc: BaseException) -> Failure | None:
         case LeaseLost():
             return None
         case UnfetchedItem():
-            error = {"code": exc.why.code, "field": f"media[{exc.place}].url", "host": _host(exc.url)}
-            return Failure(error, 0 if exc.why.final else ATTEMPTS, exc.why.retry_after)
+            return Failure(_told(exc), _worth(exc), exc.why.retry_after)
         case Unfetched():
             return Failure({"code": exc.code}, 0)
         case Refused():
@@ -214,6 +229,18 @@ def _failure(exc: BaseException) -> Failure | None:
             return Failure({"code": "store_away"}, OUR_ATTEMPTS)
         case _:
             return Failure({"code": "internal", "message": type(exc).__name__}, OUR_ATTEMPTS)
+
+
+def _told(exc: UnfetchedItem) -> dict[str, Any]:
+    return {"code": exc.why.code, "field": f"media[{exc.place}].url", "host": _host(exc.url)}
+
+
+def _worth(exc: UnfetchedItem) -> int:
+    return 0 if exc.why.final else ATTEMPTS
+
+
+def _given_up(exc: UnfetchedItem, post: StagedPost) -> bool:
+    return post.attempt >= _worth(exc)
 
 
 def _host(url: str) -> str | None:

@@ -58,8 +58,8 @@ def post_to_enqueue(
 
 
 def post_to_stage(request: PostRequest, ref: str, source_id: str) -> dict[str, Any]:
-    """The same for one whose media is still to be fetched."""
-    return _told(ref, source_id) | {"request": msgspec.to_builtins(request)}
+    """The same for one whose media is still to be fetched; whoever does that knows it by the request alone."""
+    return _told(ref, source_id) | {"request": msgspec.to_builtins(replace(request, source_ref=ref))}
 
 
 class TooOld(Refused):
