@@ -281,3 +281,35 @@ def test_nonsense_is_told_by_the_name_of_the_field(kind: Any, config: Any, words
         read_source(kind, config)
 
     assert words in str(told.value)
+
+
+async def test_an_answer_of_long_items_is_told_item_by_item_and_the_others_are_posted(pulls: Pulls, site: Site) -> None:
+    items = [{"id": number, "title": "t", "body": "word " * 200_000} for number in range(8)]
+    body = msgspec.json.encode([*items, {"id": 8, "title": "short", "body": "words"}])
+    fields = {"id": "id", "title": "title", "text": "body"}
+    await pulls.add("api", "api", url=site.put("/api", body), fields=fields)
+
+    async with pulls.replica() as replica:
+        await replica.puller.round()
+
+    assert {event["code"] for event in await pulls.events("ingress_payload_rejected")} == {"too_large"}
+    assert len(await pulls.refs()) == 9
+    assert await pulls.texts() == ["<b>short</b>\n\nwords"]
+
+
+async def test_an_answer_of_a_hundred_megabytes_is_refused_while_others_go_on(pulls: Pulls, site: Site) -> None:
+    async def huge(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _ in range(100):
+            await response.write(b" " * 1_000_000)
+        return response
+
+    await pulls.add("huge", "api", url=site.handle("/huge", huge), fields={"title": "title"})
+    await pulls.add("good", "api", url=site.put("/good", '[{"title": "One"}]'), fields={"title": "title"})
+
+    async with pulls.replica() as replica:
+        await replica.puller.round()
+
+    assert (await pulls.error("huge"), await pulls.error("good")) == (("too_large", 1), None)
+    assert await pulls.texts() == ["<b>One</b>"]

@@ -1,5 +1,6 @@
 """Pull a database: one query, read only, in bounds, and a cursor that passes nothing by."""
 
+import tracemalloc
 from datetime import timedelta
 from typing import Any
 
@@ -172,3 +173,124 @@ async def test_a_query_that_takes_too_long_is_ended_by_its_server(pulls: Pulls) 
         await one.puller.round()
 
     assert await pulls.error("db") == ("QueryCanceledError", 1)
+
+
+async def big(pulls: Pulls, rows: int, size: int) -> None:
+    await pulls.sql(
+        "INSERT INTO articles SELECT n, 'Title ' || n, repeat('word ', $2::int / 5) FROM generate_series(1, $1::int) n",
+        *(rows, size),
+    )
+
+
+UNBOUNDED: dict[str, Any] = {**SOURCE, "query": "SELECT id, title, body FROM articles ORDER BY id", "cursor": None}
+
+
+async def test_a_hundred_megabytes_are_refused_at_the_cap_while_others_go_on(pulls: Pulls) -> None:
+    await big(pulls, 100, 1_000_000)
+    await pulls.add("big", "db", **UNBOUNDED)
+    await pulls.add("small", "db", **{**UNBOUNDED, "query": "SELECT 7 AS id, 'Title' AS title"})
+
+    async with replica(pulls, budget=Budget(size=4_000_000)) as one:
+        tracemalloc.start()
+        try:
+            await one.puller.round()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert (await pulls.error("big"), await pulls.error("small")) == (("too_large", 1), None)
+    assert await pulls.refs() == ["7"]
+    assert peak < 30_000_000
+
+
+async def test_with_a_cursor_what_is_too_much_for_one_pull_is_read_by_the_next(pulls: Pulls) -> None:
+    await big(pulls, 10, 100_000)
+    await pulls.add("db", "db", **SOURCE)
+
+    async with replica(pulls, budget=Budget(size=350_000)) as one:
+        await one.puller.round()
+        first = await pulls.refs()
+        await _until_done(pulls, one)
+
+    assert 0 < len(first) < 10
+    assert len(await pulls.refs()) == 10
+    assert await pulls.cursor() == {"last_seen": 10}
+
+
+async def test_a_row_that_no_pull_can_take_is_told(pulls: Pulls) -> None:
+    await big(pulls, 1, 1_000_000)
+    await pulls.add("db", "db", **SOURCE)
+
+    async with replica(pulls, budget=Budget(size=500_000)) as one:
+        await one.puller.round()
+
+    assert (await pulls.error("db"), await pulls.refs()) == (("too_large", 1), [])
+
+
+async def test_a_row_that_says_more_than_a_post_may_is_told_and_passed_over(pulls: Pulls) -> None:
+    await big(pulls, 2, 300_000)
+    await write(pulls, 3, 3)
+    await pulls.add("db", "db", **SOURCE)
+
+    async with replica(pulls) as one:
+        await one.puller.round()
+
+    told = [(event["source_ref"], event["code"]) for event in await pulls.events("ingress_payload_rejected")]
+    assert sorted(told) == [("1", "too_large"), ("2", "too_large")]
+    assert (await pulls.refs(), len(await pulls.texts())) == (["1", "2", "3"], 1)
+
+
+@pytest.mark.parametrize("kind", ["timestamptz", "timestamp", "date", "float8", "numeric"])
+async def test_a_cursor_that_is_infinite_somewhere_is_told_by_its_column(pulls: Pulls, kind: str) -> None:
+    await write(pulls, 1, 2)
+    finite = "'2026-01-01'" if kind in ("timestamptz", "timestamp", "date") else "1"
+    query = (
+        f"SELECT id, title, CASE id WHEN 1 THEN {finite}::{kind} ELSE 'infinity'::{kind} END AS ends "
+        f"FROM articles WHERE $1::{kind} IS NOT NULL ORDER BY ends"
+    )
+    start = finite.strip("'")
+    await pulls.add("db", "db", **{**SOURCE, "query": query, "cursor": {"column": "ends", "start": start}})
+
+    async with replica(pulls) as one:
+        await one.puller.round()
+
+    [event] = await pulls.events("ingress_config_error")
+    assert "'ends' is infinite" in event["message"]
+    assert (await pulls.error("db"), await pulls.refs()) == (("config_invalid", 1), [])
+
+
+async def named(pulls: Pulls, *names: str) -> None:
+    await pulls.sql("CREATE TABLE names (name text)")
+    await pulls.sql("INSERT INTO names SELECT unnest($1::text[])", list(names))
+
+
+NAMED = {**SOURCE, "fields": {"id": "name", "title": "name"}, "cursor": {"column": "name", "start": ""}}
+
+
+@pytest.mark.parametrize("rows", [1, 2, 1000])
+async def test_a_text_may_be_in_another_order_than_that_of_its_code_points(pulls: Pulls, rows: int) -> None:
+    """Here as in most collations the case of a letter comes last; not every server has one of those."""
+    await named(pulls, "a", "B", "c", "D", "e")
+    query = "SELECT name FROM names WHERE lower(name) > lower($1) ORDER BY lower(name)"
+    await pulls.add("db", "db", **{**NAMED, "query": query, "rows": rows})
+
+    async with replica(pulls) as one:
+        await _until_done(pulls, one)
+
+    assert await pulls.error("db") is None
+    assert await pulls.texts() == [f"<b>{name}</b>" for name in ("a", "B", "c", "D", "e")]
+    assert await pulls.cursor() == {"last_seen": "e"}
+
+
+@pytest.mark.parametrize("rows", [2, 1000])
+async def test_a_text_in_another_order_than_the_query_compares_by_is_told(pulls: Pulls, rows: int) -> None:
+    await named(pulls, "a", "B", "c")
+    query = "SELECT name FROM names WHERE lower(name) > lower($1) ORDER BY lower(name) DESC"
+    await pulls.add("db", "db", **{**NAMED, "query": query, "rows": rows})
+
+    async with replica(pulls) as one:
+        await one.puller.round()
+
+    [event] = await pulls.events("ingress_config_error")
+    assert "order" in event["message"]
+    assert await pulls.refs() == []

@@ -14,7 +14,7 @@ from autopost_runtime.config import Secret
 from autopost_ingest.pull.bring import Bringer
 from autopost_ingest.pull.documents import Budget, Document, Fetch, get
 from autopost_ingest.pull.endings import Ended, PullFailed, PullRejected
-from autopost_ingest.pull.items import Item, oldest_first, source_ref
+from autopost_ingest.pull.items import Item, oldest_first
 from autopost_ingest.pull.reader import Reader
 from autopost_ingest.pull.reading import Read, ReadRecords
 from autopost_ingest.pull.rss import read_by, validated, validators
@@ -123,7 +123,7 @@ class ApiPull:
 
 
 def _digest(items: Sequence[Item]) -> str:
-    return sha256("\n".join(map(source_ref, items)).encode()).hexdigest()
+    return sha256("\n".join(item.ref for item in items).encode()).hexdigest()
 
 
 def _with(url: str, name: str, value: str) -> str:

@@ -5,7 +5,7 @@ and passed over, and the source goes on.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -20,8 +20,9 @@ from autopost_ingest.compile import Profiles, compile_for
 from autopost_ingest.normalize import Normalized, Refused
 from autopost_ingest.pull.endings import Interrupted, PullFailed
 from autopost_ingest.pull.gateway import Claim, PullGateway, Taken
-from autopost_ingest.pull.items import Item, is_before, source_ref
+from autopost_ingest.pull.items import MOST_WORDS, Item, is_before
 from autopost_ingest.pull.posts import (
+    TooLarge,
     TooOld,
     item_refused,
     normalized_words,
@@ -33,6 +34,8 @@ from autopost_ingest.pull.sources import Options
 
 ROUNDS = 4
 """How often a chunk is offered when channels change meanwhile or others hold what it needs."""
+CHUNK_WORDS = 1024 * 1024
+"""What a chunk may say: it is written as one document, and nothing else happens meanwhile."""
 _HELD_BY_OTHERS = frozenset({"40001", "40P01", "55P03"})
 _ITS_OWN_FAULT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError)
 
@@ -81,7 +84,7 @@ class Bringer:
 
     async def fresh(self, items: Sequence[Item]) -> list[Fresh]:
         """In the same order; of twins both, so that the second can be told."""
-        named = [Fresh(place=place, ref=source_ref(item), item=item) for place, item in enumerate(items)]
+        named = [Fresh(place=place, ref=item.ref, item=item) for place, item in enumerate(items)]
         if not named:
             return []
         unseen = await self._gateway.unseen_pull_items(self._claim, [each.ref for each in named])
@@ -91,14 +94,16 @@ class Bringer:
         self, fresh: Sequence[Fresh], cursor: dict[str, Any], *, last: bool, marks: Sequence[Any] = ()
     ) -> None:
         """``cursor`` is for the end of it; ``marks``, one for each item read, say where it is on the way."""
-        size = self._limits.chunk
-        chunks = [fresh[start : start + size] for start in range(0, len(fresh), size)] or [[]]
+        chunks = list(_chunks(fresh, self._limits.chunk)) or [[]]
         for chunk, following in pairwise(chunks):
             await self._take(chunk, _cursor_before(following[0].place, marks), last=False)
         await self._take(chunks[-1], cursor, last=last)
 
     async def _take(self, chunk: Sequence[Fresh], cursor: dict[str, Any], *, last: bool) -> None:
-        posts = [_post(each, self._options, with_media=self._limits.with_media) for each in chunk]
+        posts = []
+        for each in chunk:
+            posts.append(_post(each, self._options, with_media=self._limits.with_media))
+            await asyncio.sleep(0)  # an item may be long, and requests are waiting
         await self._offer(posts, cursor, last=last)
 
     async def _offer(self, posts: list[_Post], cursor: dict[str, Any], *, last: bool) -> None:
@@ -176,8 +181,24 @@ class Wake:
             self._staged.set()
 
 
+def _chunks(fresh: Sequence[Fresh], most: int) -> Iterator[Sequence[Fresh]]:
+    """Each for one transaction: so many items, fewer where they are long."""
+    first, words = 0, 0
+    for place, each in enumerate(fresh):
+        length = len(each.item.summary) + len(each.item.content)
+        if place > first and (place - first == most or words + length > CHUNK_WORDS):
+            yield fresh[first:place]
+            first, words = place, 0
+        words += length
+    if fresh:
+        yield fresh[first:]
+
+
 def _post(fresh: Fresh, options: Options, *, with_media: bool) -> _Post:
     request = request_of(fresh.item, options, with_media=with_media)
+    if fresh.item.is_too_large or len((request.text or "").encode(errors="replace")) > MOST_WORDS:
+        reason = f"it says more than {MOST_WORDS} bytes"
+        return _Post(ref=fresh.ref, request=request, problem=TooLarge("text", reason))
     if options.since and is_before(fresh.item, options.since):
         return _Post(ref=fresh.ref, request=request, problem=TooOld("date", f"before {options.since.isoformat()}"))
     try:

@@ -1,32 +1,40 @@
-"""Pull a database: one query in a read-only transaction, as far as a row cap and a time limit go.
+"""Pull a database: one query in a read-only transaction, as far as caps on rows and bytes and a time limit go.
 
 The cursor is the greatest value of a column. It moves only behind a value that was read with all its rows: what a cap
-cuts off is read by the next pull.
+cuts off is read by the next pull. Rows are fetched few at a time, one by one where they are large: what is held on top
+of the cap is a few small rows or one large one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
+from math import isfinite
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import msgspec
 from autopost_runtime.config import Secret
 from autopost_runtime.redaction import redact
+from msgspec import Struct
 
 from autopost_ingest.pull.bring import Bringer
 from autopost_ingest.pull.documents import Budget
-from autopost_ingest.pull.endings import Ended, PullFailed
+from autopost_ingest.pull.endings import Ended, PullFailed, PullRejected
 from autopost_ingest.pull.reader import Reader
 from autopost_ingest.pull.reading import ReadRecords
 from autopost_ingest.pull.records import MARK
 from autopost_ingest.pull.rss import read_by
-from autopost_ingest.pull.sources import DbCursor, DbSource, Misconfigured
+from autopost_ingest.pull.sources import DbSource, Misconfigured
 
 CONNECT_LIMIT = timedelta(seconds=10)
+MOST_AT_ONCE = 64
+ENOUGH_AT_ONCE = 256 * 1024
+"""Bytes of rows that were fetched together; after more than these the next one comes alone."""
 
-Row = Mapping[str, Any]
+_SAME_ORDER_HERE = (int, float, Decimal, date, UUID)
+"""Of these types a database puts values in the order in which we do; of a text its collation decides."""
 
 _ARGUMENTS: Mapping[str, Callable[[str], Any]] = {
     **{"int2": int, "int4": int, "int8": int, "float4": float, "float8": float, "numeric": Decimal},
@@ -34,33 +42,44 @@ _ARGUMENTS: Mapping[str, Callable[[str], Any]] = {
 }
 
 
+class _Row(Struct, frozen=True):
+    mark: Any
+    """The value of the cursor's column."""
+    record: bytes
+
+
+class _Page(Struct, frozen=True):
+    rows: Sequence[_Row]
+    more: bool
+
+
 async def pull_db(
     source: DbSource, cursor: dict[str, Any], dsn: Secret, budget: Budget, reader: Reader, bringer: Bringer
 ) -> Ended:
-    rows = await _query(source, cursor, dsn, budget.within)
-    more = len(rows) > source.rows
-    if source.cursor:
-        _check_order(rows, source.cursor.column)
-        rows = _whole(rows, source.cursor.column, source.rows)
-    else:
-        rows = rows[: source.rows]
+    page = await _query(source, cursor, dsn, budget)
     read = await read_by(
         reader,
-        ReadRecords(body=_encoded(rows, source.cursor), url="", fields=source.fields, text_format=source.text_format),
+        ReadRecords(
+            body=b"[" + b",".join(row.record for row in page.rows) + b"]",
+            url="",
+            fields=source.fields,
+            text_format=source.text_format,
+        ),
     )
     marks = [item.mark for item in read.items] if source.cursor else []
     await bringer.take(
         await bringer.fresh(read.items), {"last_seen": marks[-1]} if marks else {}, last=True, marks=marks
     )
-    if more and not source.cursor:
+    if page.more and not source.cursor:
         raise Misconfigured(
             f"query: it gives more than {source.rows} rows, and without a cursor the rest is never read"
         )
-    return Ended(more=more)
+    return Ended(more=page.more)
 
 
-async def _query(source: DbSource, cursor: dict[str, Any], dsn: Secret, within: timedelta) -> Sequence[Row]:
-    """One row more than the cap, so that it shows when there are more. Raises ``PullFailed`` or ``Misconfigured``."""
+async def _query(source: DbSource, cursor: dict[str, Any], dsn: Secret, budget: Budget) -> _Page:
+    """Raises ``PullFailed``, ``PullRejected`` or ``Misconfigured``."""
+    within = budget.within
     try:
         connection = await asyncpg.connect(
             dsn.reveal(),
@@ -75,8 +94,8 @@ async def _query(source: DbSource, cursor: dict[str, Any], dsn: Secret, within: 
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as exc:
         raise PullFailed("connect", f"the database cannot be reached: {type(exc).__name__}") from None
     try:
-        async with connection.transaction(readonly=True):
-            return await _rows(connection, source, cursor)
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            return await _page(connection, source, cursor, budget.size)
     except (asyncpg.SyntaxOrAccessError, asyncpg.ReadOnlySQLTransactionError, asyncpg.DataError) as exc:
         raise Misconfigured(f"query: {redact(str(exc))[:300]}") from None
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as exc:
@@ -85,17 +104,53 @@ async def _query(source: DbSource, cursor: dict[str, Any], dsn: Secret, within: 
         connection.terminate()
 
 
-async def _rows(connection: "asyncpg.Connection[Any]", source: DbSource, cursor: dict[str, Any]) -> Sequence[Row]:
+async def _page(connection: "asyncpg.Connection[Any]", source: DbSource, cursor: dict[str, Any], size: int) -> _Page:
     prepared = await connection.prepare(source.query)
-    names = [attribute.name for attribute in prepared.get_attributes()]
     given = [parameter.name for parameter in prepared.get_parameters()]
     if len(given) != (source.cursor is not None):
         raise Misconfigured("query: it has $1, and nothing else, exactly when there is a cursor")
-    if source.cursor and source.cursor.column not in names:
-        raise Misconfigured(f"cursor: the query gives no column {source.cursor.column!r}")
-    arguments = [_argument(given[0], cursor.get("last_seen", source.cursor.start))] if source.cursor else []
+    if source.cursor is None:
+        rows = await _rows(prepared, [], None, source.rows, size)
+        if _size(rows) > size:
+            raise PullRejected("too_large", f"the rows have more than {size} bytes")
+        return _Page(rows[: source.rows], len(rows) > source.rows)
+    column = source.cursor.column
+    if column not in [attribute.name for attribute in prepared.get_attributes()]:
+        raise Misconfigured(f"cursor: the query gives no column {column!r}")
+    argument = _argument(given[0], cursor.get("last_seen", source.cursor.start))
+    rows = await _rows(prepared, [argument], column, source.rows, size)
+    _check_marks([row.mark for row in rows], column)
+    more = len(rows) > source.rows or _size(rows) > size
+    kept = _whole(rows, column, source.rows) if more else rows
+    if kept and not isinstance(kept[-1].mark, _SAME_ORDER_HERE):
+        after = await (await prepared.cursor(_argument(given[0], kept[-1].mark))).fetchrow()
+        _check_comes_first(after and after[column], [row.mark for row in kept], column)
+    return _Page(kept, more)
+
+
+async def _rows(prepared: Any, arguments: Sequence[Any], column: str | None, most: int, size: int) -> list[_Row]:
+    """One row more than ``most``, or the one that is too much for ``size``, so that it shows when there are more."""
     found = await prepared.cursor(*arguments)
-    return [dict(row) for row in await found.fetch(source.rows + 1)]
+    rows: list[_Row] = []
+    left, at_once = size, 1
+    while left >= 0 and len(rows) <= most:
+        batch = [_row(row, column) for row in await found.fetch(min(at_once, most + 1 - len(rows)))]
+        if not batch:
+            break
+        rows += batch
+        left -= _size(batch)
+        at_once = min(at_once * 2, MOST_AT_ONCE) if _size(batch) < ENOUGH_AT_ONCE else 1
+    return rows
+
+
+def _row(row: Mapping[str, Any], column: str | None) -> _Row:
+    mark = None if column is None else row[column]
+    record = dict(row) if column is None else {**row, MARK: mark}
+    return _Row(mark, msgspec.json.encode(record, enc_hook=str))
+
+
+def _size(rows: Sequence[_Row]) -> int:
+    return sum(len(row.record) for row in rows)
 
 
 def _argument(kind: str, value: Any) -> Any:
@@ -106,23 +161,35 @@ def _argument(kind: str, value: Any) -> Any:
         raise Misconfigured(f"cursor: {value!r} is no {kind}") from None
 
 
-def _check_order(rows: Sequence[Row], column: str) -> None:
-    if any(row[column] is None for row in rows):
+def _check_marks(marks: Sequence[Any], column: str) -> None:
+    if any(mark is None for mark in marks):
         raise Misconfigured(f"cursor: {column!r} is null in some rows")
-    if any(one[column] > other[column] for one, other in pairwise(rows)):
+    if any(map(_is_infinite, marks)):
+        raise Misconfigured(f"cursor: {column!r} is infinite in some rows, and nothing comes after those")
+    ours = all(isinstance(mark, _SAME_ORDER_HERE) for mark in marks)
+    if ours and any(one > other for one, other in pairwise(marks)):
         raise Misconfigured(f"query: its rows are not in the order of {column!r}")
 
 
-def _whole(rows: Sequence[Row], column: str, cap: int) -> Sequence[Row]:
+def _is_infinite(mark: Any) -> bool:
+    if isinstance(mark, float | Decimal):
+        return not isfinite(mark)
+    if isinstance(mark, datetime):  # as the driver gives the ends of time, without a zone
+        return mark.replace(tzinfo=None) in (datetime.max, datetime.min)  # noqa: DTZ901  no moment is made of it
+    return mark in (date.max, date.min)
+
+
+def _check_comes_first(after: Any, marks: Sequence[Any], column: str) -> None:
+    """Where only the server knows the order: what it gives ``after`` the last mark was not read before that."""
+    if after is not None and after != marks[-1] and after in marks:
+        raise Misconfigured(f"query: its rows are not in the order of {column!r}")
+
+
+def _whole(rows: Sequence[_Row], column: str, cap: int) -> Sequence[_Row]:
     """Without the rows at the cap whose value may have more rows behind it."""
-    if len(rows) <= cap:
-        return rows
-    kept = [row for row in rows if row[column] != rows[-1][column]]
-    if not kept:
+    kept = [row for row in rows if row.mark != rows[-1].mark]
+    if kept:
+        return kept
+    if len(rows) > cap:
         raise Misconfigured(f"cursor: more than {cap} rows have the same {column!r}")
-    return kept
-
-
-def _encoded(rows: Sequence[Row], cursor: DbCursor | None) -> bytes:
-    marked = ({**row, MARK: row[cursor.column]} for row in rows) if cursor else rows
-    return msgspec.json.encode(list(marked), enc_hook=str)
+    raise PullRejected("too_large", f"the rows of one {column!r} have too many bytes")

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from w3lib.url import canonicalize_url
 
 LONGEST_REF = 256
+MOST_WORDS = 256 * 1024
+"""Bytes of all that an item says: as many as a post that is sent to us may have."""
 
 
 class Seen(Struct, frozen=True, omit_defaults=True):
@@ -34,6 +36,19 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     media: tuple[Seen, ...] = ()
     mark: Any = None
     """The value of the source's cursor at this item, where it has one."""
+    ref: str = ""
+    """What it is known by."""
+    is_too_large: bool = False
+    """What it said was left out."""
+
+
+def bounded(item: Item) -> Item:
+    """With its ``ref``, and no larger than a post may be: whoever gets it may be serving others as well."""
+    ref = source_ref(item)
+    words = (item.id, item.url, item.title, max(item.summary, item.content, key=len), item.date, *item.tags)
+    if sum(len(each.encode(errors="replace")) for each in words) <= MOST_WORDS:
+        return replace(item, ref=ref)
+    return Item(mark=item.mark, ref=ref, is_too_large=True)
 
 
 def source_ref(item: Item) -> str:

@@ -66,10 +66,16 @@ class TooOld(Refused):
     """The source was told to begin later."""
 
 
+class TooLarge(Refused):
+    """It says more than a post may."""
+
+
 def item_refused(ref: str, problem: Refused | Exception) -> dict[str, Any]:
     match problem:
         case TooOld():
             code = "before_since"
+        case TooLarge():
+            code = "too_large"
         case Refused():
             code = "unprocessable"
         case _:

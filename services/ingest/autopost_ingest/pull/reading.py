@@ -3,7 +3,7 @@
 import msgspec
 
 from autopost_ingest.pull.feeds import read_feed
-from autopost_ingest.pull.items import Item
+from autopost_ingest.pull.items import Item, bounded
 from autopost_ingest.pull.records import TextFormat, read_records
 from autopost_ingest.pull.references import Unreadable
 from autopost_ingest.pull.sources import Fields
@@ -43,7 +43,7 @@ def answer(question: Question) -> Answer:
         match question:
             case ReadFeed(body=body, content_type=content_type, url=url):
                 feed = read_feed(body, content_type, url)
-                return Read(items=feed.items, complete=feed.complete)
+                return Read(items=tuple(map(bounded, feed.items)), complete=feed.complete)
             case ReadRecords():
                 records = read_records(
                     question.body,
@@ -53,7 +53,7 @@ def answer(question: Question) -> Answer:
                     text_format=question.text_format,
                     next_path=question.next_path,
                 )
-                return Read(items=records.items, next=records.next)
+                return Read(items=tuple(map(bounded, records.items)), next=records.next)
     except Unreadable as exc:
         return Refused(reason=str(exc)[:500])
     except Exception as exc:  # a stranger's bytes must not end the process; what they did to us is told by its name
