@@ -67,7 +67,6 @@ DECLARE
     _more boolean[];
     _tight boolean[];
     _next timestamptz;
-    _got int;
 BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('claim:' || p_workspace_id, 0)) THEN
         RETURN;
@@ -94,27 +93,51 @@ BEGIN
         PERFORM settle_channels(p_workspace_id, _channels, _counts, _more, _tight, _now);
     END IF;
 
+    IF _taken <> '{}' THEN
+        -- Held by key, then taken by place: see hold_claims. Nobody is waited for, so they come in the order of their
+        -- turns.
+        SELECT array_agg(d.place), array_agg(t.slot_at), array_agg(DISTINCT d.rendering_id)
+        INTO _places, _slots, _renderings
+        FROM unnest(_taken, _slots) AS t (delivery_id, slot_at)
+        CROSS JOIN LATERAL (
+            SELECT d.ctid AS place, d.rendering_id
+            FROM deliveries d
+            WHERE d.workspace_id = p_workspace_id
+              AND d.delivery_id = t.delivery_id
+              AND d.status IN ('queued', 'retry')
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS d;
+        IF coalesce(cardinality(_places), 0) < cardinality(_taken) THEN
+            -- Somebody holds a delivery that was chosen, or has moved it on: its slot is lost, its turn is not. Nor is
+            -- its place: a channel that was full with it alone has nothing under way whose end would make it due.
+            -- Before next_due_at is asked: the caller sleeps until then.
+            WITH again AS MATERIALIZED (
+                SELECT d.channel_id
+                FROM unnest(_channels, _counts) AS p (channel_id, taken)
+                JOIN channel_due d
+                  ON d.workspace_id = p_workspace_id
+                 AND d.channel_id = p.channel_id
+                WHERE p.taken > 0
+                ORDER BY d.channel_id
+                FOR NO KEY UPDATE OF d SKIP LOCKED -- one that somebody else holds was not settled, and is still due
+            )
+            UPDATE channel_due d
+            SET next_due_at = least(d.next_due_at, _now + interval '5 milliseconds'),
+                waits_for_place = false
+            FROM again a
+            WHERE d.workspace_id = p_workspace_id
+              AND d.channel_id = a.channel_id;
+        END IF;
+    END IF;
+
     _next := next_due_at(p_workspace_id);
     INSERT INTO workspace_due (workspace_id, last_claimed_at)
     VALUES (p_workspace_id, _now)
     ON CONFLICT (workspace_id) DO UPDATE
     SET last_claimed_at = excluded.last_claimed_at;
-    IF _taken = '{}' THEN
+    IF _places IS NULL THEN
         RETURN;
     END IF;
-
-    -- Held by key, then taken by place: see hold_claims. Nobody is waited for, so they come in the order of their turns.
-    SELECT array_agg(d.place), array_agg(t.slot_at), array_agg(DISTINCT d.rendering_id)
-    INTO _places, _slots, _renderings
-    FROM unnest(_taken, _slots) AS t (delivery_id, slot_at)
-    CROSS JOIN LATERAL (
-        SELECT d.ctid AS place, d.rendering_id
-        FROM deliveries d
-        WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = t.delivery_id
-          AND d.status IN ('queued', 'retry')
-        FOR NO KEY UPDATE SKIP LOCKED
-    ) AS d;
     _shared := claimed_in_common(
         p_workspace_id,
         ARRAY(SELECT p.channel_id FROM unnest(_channels, _counts) AS p (channel_id, taken) WHERE p.taken > 0),
@@ -158,26 +181,4 @@ BEGIN
            CASE WHEN t.turn = 1 THEN _shared END
     FROM took t
     ORDER BY t.turn;
-
-    GET DIAGNOSTICS _got = ROW_COUNT;
-    IF _got < cardinality(_taken) THEN
-        -- Somebody holds a delivery that was chosen, or has moved it on: its slot is lost, its turn is not. Nor is its
-        -- place: a channel that was full with it alone has nothing under way whose end would make it due.
-        WITH again AS MATERIALIZED (
-            SELECT d.channel_id
-            FROM unnest(_channels, _counts) AS p (channel_id, taken)
-            JOIN channel_due d
-              ON d.workspace_id = p_workspace_id
-             AND d.channel_id = p.channel_id
-            WHERE p.taken > 0
-            ORDER BY d.channel_id
-            FOR NO KEY UPDATE OF d SKIP LOCKED -- one that somebody else holds was not settled, and is still due
-        )
-        UPDATE channel_due d
-        SET next_due_at = least(d.next_due_at, _now + interval '5 milliseconds'),
-            waits_for_place = false
-        FROM again a
-        WHERE d.workspace_id = p_workspace_id
-          AND d.channel_id = a.channel_id;
-    END IF;
 END $$;

@@ -194,8 +194,10 @@ async def test_a_row_that_somebody_holds_is_left_for_the_next_claim(database, te
     async with holder.transaction():
         await holder.execute("SELECT 1 FROM deliveries WHERE delivery_id = $1 FOR UPDATE", first)
         meanwhile = await tenant.claim()
+        due = await tenant.next_due_at()
 
     assert [claim["delivery_id"] for claim in meanwhile] == [second]
+    assert [claim["next_due_at"] for claim in meanwhile] == [due] != [NEVER]
     assert [claim["delivery_id"] for claim in await tenant.claim()] == [first]
 
 
