@@ -957,6 +957,7 @@ SET check_function_bodies = off;
 \ir functions/enqueue_messages_and_deliveries_batch.sql
 \ir functions/enqueue_posts.sql
 \ir functions/ensure_event_partitions.sql
+\ir functions/event_meta.sql
 \ir functions/event_partitions.sql
 \ir functions/events_are_append_only.sql
 \ir functions/expired_event_partitions.sql

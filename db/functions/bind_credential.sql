@@ -73,7 +73,7 @@ BEGIN
     END;
 
     INSERT INTO events (workspace_id, action, meta)
-    VALUES (p_workspace_id, 'auth_rotated', jsonb_strip_nulls(_signature || jsonb_build_object(
+    VALUES (p_workspace_id, 'auth_rotated', event_meta(NULL, NULL, _signature || jsonb_build_object(
         'platform', p_platform, 'auth_ref', p_auth_ref,
         'old_secret_ref', _old_secret_ref, 'new_secret_ref', p_secret_ref)));
 

@@ -82,7 +82,7 @@ BEGIN
     )
     INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
     SELECT h.workspace_id, h.delivery_id, h.message_id, h.channel_id, 'checkpoint', h.attempt,
-           jsonb_strip_nulls(jsonb_build_object(
+           event_meta(h.trace_id, NULL, jsonb_build_object(
                'status', CASE -- claimed by hand leaves no event, so the fold knows nothing of it
                              WHEN h.status <> 'claimed' THEN h.status
                              WHEN h.attempt > 0 THEN 'retry'
@@ -90,7 +90,7 @@ BEGIN
                          END,
                'provider_message_id', h.provider_message_id, 'sent_at', h.sent_at, 'slot_at', h.slot_at,
                'next_retry_at', h.next_retry_at, 'skipped', CASE WHEN g.skipped_at IS NOT NULL THEN true END,
-               'event_count', h.event_count, 'changed_at', h.updated_at, 'trace_id', h.trace_id))
+               'event_count', h.event_count, 'changed_at', h.updated_at))
     FROM held h
     LEFT JOIN given_up g
       ON g.workspace_id = h.workspace_id

@@ -1,4 +1,4 @@
--- commit_deliveries(workspace_id, outcomes) -> one verdict per outcome: 'committed' | 'stale'
+-- commit_deliveries(workspace_id, outcomes, …, run_id) -> one verdict per outcome: 'committed' | 'stale'
 --
 -- Records how sends ended and moves each delivery to its next state, with the penalties that follow.
 --
@@ -27,7 +27,8 @@ CREATE OR REPLACE FUNCTION commit_deliveries(
     p_outcomes jsonb,
     p_pause interval DEFAULT '1 hour',
     p_disable_streak int DEFAULT 3,
-    p_jitter double precision DEFAULT NULL
+    p_jitter double precision DEFAULT NULL,
+    p_run_id uuid DEFAULT NULL
 )
 RETURNS TABLE (delivery_id uuid, verdict text, status delivery_status, next_retry_at timestamptz)
 LANGUAGE plpgsql
@@ -42,6 +43,7 @@ DECLARE
     _delivery_ids uuid[];
     _claim_tokens uuid[];
     _places tid[];
+    _gated uuid[] := '{}';
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
 BEGIN
@@ -62,7 +64,7 @@ BEGIN
 
     IF _some_failed
        OR EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0) THEN
-        PERFORM lock_gates(p_workspace_id, p_outcomes);
+        _gated := lock_gates(p_workspace_id, p_outcomes);
     END IF;
     _places := hold_claims(p_workspace_id, _delivery_ids, _claim_tokens);
     _now := clock_timestamp();
@@ -166,8 +168,8 @@ BEGIN
                t.attempt,
                CASE WHEN t.result = 'failed' THEN 'error' ELSE 'ok' END::event_result,
                t.error, t.payload_ref,
-               jsonb_strip_nulls(jsonb_build_object(
-                   'trace_id', t.trace_id, 'idempotency_key', t.delivery_id,
+               event_meta(t.trace_id, p_run_id, jsonb_build_object(
+                   'idempotency_key', t.delivery_id,
                    'provider_message_id', t.provider_message_id, 'parts', t.parts,
                    'next_retry_at', nullif(t.retry_at, 'infinity'),
                    'group_cooled', CASE WHEN EXISTS (
@@ -183,6 +185,7 @@ BEGIN
         SELECT t.channel_id, t.channel_enabled,
                count(*) FILTER (WHERE t.is_penalty)::int AS failures,
                min(t.code) FILTER (WHERE t.is_penalty) AS code,
+               min(t.trace_id) FILTER (WHERE t.is_penalty) AS trace_id,
                bool_or(t.new_status = 'sent') AS arrived,
                max(t.retry_after_ms) FILTER (WHERE t.category = 'TRANSIENT' AND t.scope = 'channel') AS wait_ms
         FROM (
@@ -197,7 +200,7 @@ BEGIN
         GROUP BY t.channel_id, t.channel_enabled
         HAVING bool_or(t.is_penalty)
             OR bool_or(t.category = 'TRANSIENT' AND t.scope = 'channel')
-            OR bool_or(t.new_status = 'sent' AND t.error_streak <> 0)
+            OR bool_or(t.new_status = 'sent' AND t.error_streak <> 0 AND t.channel_id = ANY (_gated))
     ), channels_judged AS (
         UPDATE channels c
         SET error_streak = CASE WHEN e.arrived THEN 0 ELSE c.error_streak END + e.failures,
@@ -210,13 +213,14 @@ BEGIN
         FROM effects e
         WHERE c.workspace_id = p_workspace_id
           AND c.channel_id = e.channel_id
-        RETURNING c.channel_id, c.error_streak, c.paused_until, e.code, e.failures > 0 AS paused,
+        RETURNING c.channel_id, c.error_streak, c.paused_until, e.code, e.trace_id, e.failures > 0 AS paused,
                   e.channel_enabled AND NOT c.enabled AS disabled
     ), told_of_channels AS (
         INSERT INTO events (workspace_id, channel_id, action, result, error, meta)
         SELECT p_workspace_id, j.channel_id, a.action, 'error',
                jsonb_build_object('code', j.code, 'scope', 'channel'),
-               jsonb_build_object('error_streak', j.error_streak, 'paused_until', j.paused_until)
+               event_meta(j.trace_id, p_run_id, jsonb_build_object(
+                   'error_streak', j.error_streak, 'paused_until', j.paused_until))
         FROM channels_judged j
         CROSS JOIN LATERAL (
             SELECT 1 AS n, 'channel_paused'::event_action AS action
@@ -250,7 +254,7 @@ BEGIN
         UPDATE channels c
         SET target_id = m.migrated_to,
             updated_at = _now
-        FROM (SELECT t.channel_id, min(t.migrated_to) AS migrated_to FROM timed t
+        FROM (SELECT t.channel_id, min(t.migrated_to) AS migrated_to, min(t.trace_id) AS trace_id FROM timed t
               WHERE t.migrated_to IS NOT NULL GROUP BY t.channel_id) AS m
         WHERE c.workspace_id = p_workspace_id
           AND c.channel_id = m.channel_id
@@ -262,10 +266,11 @@ BEGIN
                 AND other.platform = c.platform
                 AND other.target_id = m.migrated_to
           )
-        RETURNING c.channel_id, c.target_id
+        RETURNING c.channel_id, c.target_id, m.trace_id
     ), told_of_migrated AS (
         INSERT INTO events (workspace_id, channel_id, action, meta)
-        SELECT p_workspace_id, m.channel_id, 'channel_migrated', jsonb_build_object('target_id', m.target_id)
+        SELECT p_workspace_id, m.channel_id, 'channel_migrated',
+               event_meta(m.trace_id, p_run_id, jsonb_build_object('target_id', m.target_id))
         FROM migrated m
         WHERE EXISTS (SELECT 1 FROM told)
     ), verdicts AS MATERIALIZED (
@@ -283,8 +288,8 @@ BEGIN
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, result, error, meta)
         SELECT p_workspace_id, v.delivery_id, d.message_id, d.channel_id, 'stale_commit', coalesce(d.attempt, 0),
                'error', jsonb_build_object('code', 'stale_commit', 'message', o.o ->> 'result'),
-               jsonb_strip_nulls(jsonb_build_object('trace_id', d.trace_id, 'status', d.status,
-                                                    'provider_message_id', o.o ->> 'provider_message_id'))
+               event_meta(d.trace_id, p_run_id, jsonb_build_object(
+                   'status', d.status, 'provider_message_id', o.o ->> 'provider_message_id'))
         FROM verdicts v
         JOIN outcomes o ON o.place = v.place
         LEFT JOIN deliveries d

@@ -1,4 +1,4 @@
--- commit_sent(workspace_id, delivery_ids, claim_tokens, provider_message_ids) -> the numbers of those that are left
+-- commit_sent(workspace_id, delivery_ids, claim_tokens, provider_message_ids, run_id) -> the numbers of those that are left
 --
 -- The short way of commit_deliveries, for outcomes that arrived and have no more to say than the id the platform gave.
 -- While no channel has a streak to be reset, which is nearly always, nothing of the channels is read or written.
@@ -12,7 +12,8 @@ CREATE OR REPLACE FUNCTION commit_sent(
     p_workspace_id uuid,
     p_delivery_ids uuid[],
     p_claim_tokens uuid[],
-    p_provider_message_ids text[]
+    p_provider_message_ids text[],
+    p_run_id uuid DEFAULT NULL
 )
 RETURNS SETOF int
 LANGUAGE plpgsql
@@ -68,7 +69,7 @@ BEGIN
     ), told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT id_in(_ids, _first_id + m.nth), p_workspace_id, m.delivery_id, m.message_id, m.channel_id, 'sent',
-               m.attempt, sent_meta(m.trace_id, m.delivery_id, m.provider_message_id, NULL, NULL)
+               m.attempt, sent_meta(m.trace_id, p_run_id, m.delivery_id, m.provider_message_id)
         FROM moved m
     )
     SELECT coalesce(array_agg(m.nth), '{}') INTO _committed FROM moved m;

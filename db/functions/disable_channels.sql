@@ -44,7 +44,7 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, channel_id, action, meta)
         SELECT p_workspace_id, d.channel_id, 'channel_disabled',
-               jsonb_strip_nulls(_signature || jsonb_build_object(
+               event_meta(NULL, NULL, _signature || jsonb_build_object(
                    'manual', true, 'rate_group', p_rate_group, 'platform', p_platform))
         FROM disabled d
         ORDER BY d.channel_id

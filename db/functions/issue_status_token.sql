@@ -47,7 +47,7 @@ BEGIN
 
     INSERT INTO events (workspace_id, action, meta)
     VALUES (coalesce(p_workspace_id, '00000000-0000-0000-0000-000000000000'), 'auth_rotated',
-            _signature || jsonb_build_object(
-                'status_token', btrim(p_label), 'change', 'issued', 'expires_at', _now + p_lifetime));
+            event_meta(NULL, NULL, _signature || jsonb_build_object(
+                'status_token', btrim(p_label), 'change', 'issued', 'expires_at', _now + p_lifetime)));
     RETURN jsonb_build_object('verdict', 'issued', 'expires_at', _now + p_lifetime);
 END $$;

@@ -1,9 +1,10 @@
--- lock_gates(workspace_id, outcomes)
+-- lock_gates(workspace_id, outcomes) -> the channels it has locked
 --
 -- Locks, before any delivery, the groups and channels that these outcomes will write. An outcome that touches
--- neither locks neither, which is nearly every one.
+-- neither locks neither, which is nearly every one. A channel that is not among those it returns must not be written: who
+-- holds deliveries by then would lock it too late. A streak that begins afterwards is such a one, and begins after them.
 CREATE OR REPLACE FUNCTION lock_gates(p_workspace_id uuid, p_outcomes jsonb)
-RETURNS void
+RETURNS uuid[]
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
@@ -38,11 +39,13 @@ BEGIN
     ORDER BY g.platform, g.rate_group
     FOR UPDATE;
 
-    PERFORM 1
-    FROM channels c
-    WHERE c.workspace_id = p_workspace_id
-      AND c.channel_id = ANY (_failing || _arrived)
-      AND (c.channel_id = ANY (_failing) OR c.error_streak <> 0)
-    ORDER BY c.channel_id
-    FOR NO KEY UPDATE;
+    RETURN ARRAY(
+        SELECT c.channel_id
+        FROM channels c
+        WHERE c.workspace_id = p_workspace_id
+          AND c.channel_id = ANY (_failing || _arrived)
+          AND (c.channel_id = ANY (_failing) OR c.error_streak <> 0)
+        ORDER BY c.channel_id
+        FOR NO KEY UPDATE
+    );
 END $$;

@@ -63,9 +63,9 @@ BEGIN
     END IF;
 
     INSERT INTO events (workspace_id, action, payload_ref, meta)
-    VALUES (p_workspace_id, 'payload_accessed', _found.payload_ref, jsonb_strip_nulls(_signature || jsonb_build_object(
-                'event_id', _found.id, 'delivery_id', _found.delivery_id, 'expires_at', _expires_at,
-                'trace_id', _found.meta -> 'trace_id', 'run_id', _found.meta -> 'run_id')));
+    VALUES (p_workspace_id, 'payload_accessed', _found.payload_ref, event_meta(
+                _found.meta ->> 'trace_id', (_found.meta ->> 'run_id')::uuid, _signature || jsonb_build_object(
+                    'event_id', _found.id, 'delivery_id', _found.delivery_id, 'expires_at', _expires_at)));
     RETURN jsonb_build_object(
         'verdict', 'noted', 'payload_ref', _found.payload_ref, 'event_id', _found.id, 'action', _found.action,
         'at', _found.ts, 'delivery_id', _found.delivery_id, 'expires_at', _expires_at);

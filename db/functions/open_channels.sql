@@ -86,9 +86,8 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT p_workspace_id, x.delivery_id, x.message_id, x.channel_id, 'catch_up_dropped', x.attempt,
-               jsonb_strip_nulls(_signature || jsonb_build_object(
-                   'trace_id', x.trace_id, 'from_status', x.status, 'catch_up', x.policy,
-                   'last_seen_at', x.last_seen_at))
+               event_meta(x.trace_id, NULL, _signature || jsonb_build_object(
+                   'from_status', x.status, 'catch_up', x.policy, 'last_seen_at', x.last_seen_at))
         FROM excess x
         ORDER BY x.delivery_id
     )
@@ -111,7 +110,7 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, channel_id, action, meta)
         SELECT p_workspace_id, o.channel_id, 'channel_enabled',
-               jsonb_strip_nulls(_signature || jsonb_build_object(
+               event_meta(NULL, NULL, _signature || jsonb_build_object(
                    'how', CASE WHEN p_enable THEN 'enable' ELSE 'resume' END, 'enabled', o.enabled,
                    'rate_group', p_rate_group, 'platform', p_platform, 'dropped', _dropped -> o.channel_id::text))
         FROM opened o

@@ -53,7 +53,7 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, channel_id, action, meta)
         SELECT p_workspace_id, p.channel_id, 'channel_paused',
-               jsonb_strip_nulls(_signature || jsonb_build_object(
+               event_meta(NULL, NULL, _signature || jsonb_build_object(
                    'manual', true, 'rate_group', p_rate_group, 'platform', p_platform,
                    'paused_until', _until))
         FROM paused p

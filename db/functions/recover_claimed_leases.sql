@@ -43,7 +43,7 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, result, meta)
         SELECT p_workspace_id, s.delivery_id, s.message_id, s.channel_id, 'claimed_lease_expired', s.attempt, 'error',
-               jsonb_strip_nulls(jsonb_build_object('trace_id', s.trace_id, 'claimed_at', s.claimed_at))
+               event_meta(s.trace_id, NULL, jsonb_build_object('claimed_at', s.claimed_at))
         FROM stale s
     )
     SELECT count(*) INTO _recovered FROM stale;

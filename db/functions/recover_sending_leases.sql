@@ -71,8 +71,8 @@ BEGIN
         SELECT p_workspace_id, s.delivery_id, s.message_id, s.channel_id, a.action, s.attempt, 'error',
                jsonb_build_object('code', 'lease_expired', 'category', 'TRANSIENT', 'scope', 'delivery',
                                   'ambiguous', true),
-               jsonb_strip_nulls(jsonb_build_object('trace_id', s.trace_id, 'lease_until', s.sending_lease_until,
-                                                    'next_retry_at', nullif(s.retry_at, 'infinity')))
+               event_meta(s.trace_id, NULL, jsonb_build_object(
+                   'lease_until', s.sending_lease_until, 'next_retry_at', nullif(s.retry_at, 'infinity')))
         FROM stale s
         CROSS JOIN LATERAL (
             SELECT 1 AS n, 'sending_lease_expired'::event_action AS action

@@ -71,8 +71,8 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT p_workspace_id, s.delivery_id, s.message_id, s.channel_id, a.action, s.attempt,
-               jsonb_strip_nulls(_signature || jsonb_build_object(
-                   'reason', 'manual_stuck_release', 'note', _signature ->> 'reason', 'trace_id', s.trace_id,
+               event_meta(s.trace_id, NULL, _signature || jsonb_build_object(
+                   'reason', 'manual_stuck_release', 'note', _signature ->> 'reason',
                    'from_status', s.was, 'lease_until', s.sending_lease_until, 'claimed_at', s.claimed_at,
                    'ambiguous', nullif(s.was = 'sending', false), 'forced', nullif(p_force, false)))
         FROM stale s

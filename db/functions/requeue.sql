@@ -93,8 +93,8 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT p_workspace_id, j.delivery_id, j.message_id, j.channel_id, 'manual_requeue', j.attempt,
-               jsonb_strip_nulls(_signature || jsonb_build_object(
-                   'trace_id', j.trace_id, 'from_status', j.status, 'max_attempts', m.max_attempts,
+               event_meta(j.trace_id, NULL, _signature || jsonb_build_object(
+                   'from_status', j.status, 'max_attempts', m.max_attempts,
                    'forced', nullif(p_force, false)))
         FROM judged j
         JOIN moved m USING (delivery_id)

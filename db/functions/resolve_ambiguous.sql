@@ -118,8 +118,8 @@ BEGIN
     VALUES (p_workspace_id, p_delivery_id, _held.message_id, _held.channel_id,
             CASE WHEN _verdict = 'sent' THEN 'sent' ELSE 'manual_requeue' END::event_action,
             _held.attempt,
-            jsonb_strip_nulls(_signature || jsonb_build_object(
-                'trace_id', _held.trace_id, 'from_status', _held.status, 'hold_reason', _held.hold_reason,
+            event_meta(_held.trace_id, NULL, _signature || jsonb_build_object(
+                'from_status', _held.status, 'hold_reason', _held.hold_reason,
                 'part', _part, 'provider_message_id', _sent_as,
                 'found', CASE WHEN _sent_as IS DISTINCT FROM p_provider_message_id THEN p_provider_message_id END)));
     RETURN jsonb_build_object('verdict', _verdict, 'attempt', _held.attempt);

@@ -26,6 +26,7 @@ BEGIN
     END IF;
     INSERT INTO events (workspace_id, action, meta)
     VALUES (coalesce(_workspace_id, '00000000-0000-0000-0000-000000000000'), 'auth_rotated',
-            _signature || jsonb_build_object('status_token', btrim(p_label), 'change', 'revoked'));
+            event_meta(NULL, NULL, _signature || jsonb_build_object(
+                'status_token', btrim(p_label), 'change', 'revoked')));
     RETURN jsonb_build_object('verdict', 'revoked');
 END $$;

@@ -86,7 +86,7 @@ BEGIN
       AND c.channel_id = p_channel_id;
 
     INSERT INTO events (workspace_id, channel_id, action, meta)
-    VALUES (p_workspace_id, p_channel_id, 'auth_rotated', jsonb_strip_nulls(_signature || jsonb_build_object(
+    VALUES (p_workspace_id, p_channel_id, 'auth_rotated', event_meta(NULL, NULL, _signature || jsonb_build_object(
         'old_auth_ref', _channel.auth_ref, 'new_auth_ref', p_auth_ref,
         'old_rate_group', _channel.rate_group, 'new_rate_group', coalesce(p_rate_group, _channel.rate_group),
         'sending', nullif(_sending, 0))));

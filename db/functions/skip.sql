@@ -59,8 +59,7 @@ BEGIN
     ), told AS (
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT p_workspace_id, j.delivery_id, j.message_id, j.channel_id, 'manual_skip', j.attempt,
-               jsonb_strip_nulls(_signature || jsonb_build_object(
-                   'trace_id', j.trace_id, 'code', j.last_error ->> 'code'))
+               event_meta(j.trace_id, NULL, _signature || jsonb_build_object('code', j.last_error ->> 'code'))
         FROM judged j
         WHERE j.verdict = 'skipped'
         ORDER BY j.delivery_id

@@ -57,8 +57,8 @@ GRANT EXECUTE ON FUNCTION
 
 GRANT EXECUTE ON FUNCTION
     claim_deliveries(uuid, uuid, int, interval, interval, timestamptz),
-    commit_deliveries(uuid, jsonb, interval, int, double precision),
-    commit_sent(uuid, uuid[], uuid[], text[]),
+    commit_deliveries(uuid, jsonb, interval, int, double precision, uuid),
+    commit_sent(uuid, uuid[], uuid[], text[], uuid),
     due_workspaces(int),
     forget_uploads(uuid, text, text, text[], text[]),
     keep_uploads(uuid, text, text, text[], text[], text[], interval[]),

@@ -23,6 +23,7 @@ class Tenant:
     def __init__(self, executor: Executor, workspace: UUID) -> None:
         self.db = executor
         self.workspace = workspace
+        self.run_id = uuid4()
         self.now: datetime | None = None
         """The last moment of a test that keeps its own clock."""
 
@@ -130,7 +131,9 @@ class Tenant:
     ) -> list[dict[str, Any]]:
         """Each with its plan and the facts of its channel, which come once for all of them."""
         query = "SELECT * FROM claim_deliveries($1, $2, $3, $4, p_now => $5)"
-        rows = [dict(row) for row in await self.db.fetch(query, self.workspace, run_id or uuid4(), limit, lease, now)]
+        rows = [
+            dict(row) for row in await self.db.fetch(query, self.workspace, run_id or self.run_id, limit, lease, now)
+        ]
         common = [row.pop("shared") for row in rows]
         if not rows:
             return []
@@ -160,20 +163,27 @@ class Tenant:
                 for nth, one in enumerate(outcomes, start=1)
             ]
         given = {"pause": timedelta(hours=1), "streak": 3, **options}
-        query = "SELECT * FROM commit_deliveries($1, $2, $3, $4, $5)"
+        query = "SELECT * FROM commit_deliveries($1, $2, $3, $4, $5, $6)"
         return list(
             await self.db.fetch(
-                query, self.workspace, json.dumps(outcomes, default=str), given["pause"], given["streak"], jitter
+                query,
+                self.workspace,
+                json.dumps(outcomes, default=str),
+                given["pause"],
+                given["streak"],
+                jitter,
+                self.run_id,
             )
         )
 
     async def commit_sent(self, *outcomes: dict[str, Any]) -> list[int]:
         """The numbers of those that are left."""
         rows = await self.db.fetch(
-            "SELECT commit_sent($1, $2, $3, $4) AS nth",
+            "SELECT commit_sent($1, $2, $3, $4, $5) AS nth",
             self.workspace,
             *([str(one[field]) for one in outcomes] for field in ("delivery_id", "claim_token")),
             [one.get("provider_message_id") for one in outcomes],
+            self.run_id,
         )
         return [row["nth"] for row in rows]
 

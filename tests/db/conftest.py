@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from db.builders import Tenant
-from db.consistency import consistent
+from db.consistency import anonymous, consistent
 from db.doors import open_door
 from db.operators import Operator
 from db.staging import Staging
@@ -13,10 +13,13 @@ from harness.databases import Database
 
 @pytest.fixture
 async def tenant(database: Database) -> AsyncIterator[Tenant]:
-    """A fresh workspace; when the test is over, its queue still agrees with its deliveries."""
+    """A fresh workspace; when the test is over, its queue still agrees with its deliveries, and its events say whose
+    they are.
+    """
     made = await Tenant.create(database.pool)
     yield made
     await consistent(database.pool, made.workspace, made.now)
+    assert await anonymous(database.pool, made.workspace) == []
 
 
 @pytest.fixture

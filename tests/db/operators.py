@@ -16,6 +16,8 @@ WHERE d.delivery_id IS NULL OR g.delivery_id IS NULL
 """
 ALERT = "SELECT count(*) FROM given_up WHERE workspace_id = $1 AND status = 'dead' AND skipped_at IS NULL"
 SIGNED = ("ann", "because")
+BY_HAND = {"operator": "ann", "reason": "because", "trace_id": None, "run_id": None}
+"""What every event says that an operator made; no run and, here, no trace."""
 
 
 class Operator:

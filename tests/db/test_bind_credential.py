@@ -5,7 +5,7 @@ import json
 import asyncpg
 import pytest
 from db.builders import Tenant, is_waiting, running
-from db.operators import SIGNED, meta
+from db.operators import BY_HAND, SIGNED, meta
 from harness.eventually import eventually
 
 SEALED = b"\x01 sealed-canary"
@@ -43,7 +43,7 @@ async def test_it_is_told_with_places_and_never_with_what_is_sealed(tenant):
 
     told = [meta(event) for event in await tenant.events("auth_rotated")]
 
-    signed = {"operator": "ann", "reason": "because", "platform": "telegram", "auth_ref": "news"}
+    signed = {**BY_HAND, "platform": "telegram", "auth_ref": "news"}
     assert told == [
         {**signed, "new_secret_ref": "file:/run/token"},
         {**signed, "old_secret_ref": "file:/run/token", "new_secret_ref": "sealed"},

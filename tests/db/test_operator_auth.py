@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 from db.builders import is_waiting, running, sent
-from db.operators import Operator, meta
+from db.operators import BY_HAND, Operator, meta
 from harness.eventually import eventually
 
 
@@ -21,8 +21,7 @@ async def test_a_rotated_channel_is_claimed_with_the_new_credential_and_group(te
     assert (claim["auth_ref"], claim["rate_group"]) == ("second", "second-group")
     assert ((await tenant.state(channel))["auth_ref"], limit) == ("second", 27)
     assert meta(event) == {
-        "operator": "ann",
-        "reason": "because",
+        **BY_HAND,
         "old_auth_ref": "bot",
         "new_auth_ref": "second",
         "old_rate_group": "bot",

@@ -7,7 +7,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 from db.builders import NEVER, Tenant, is_waiting, permanent, running, sent, transient
-from db.operators import Operator, dead, meta, refused
+from db.operators import BY_HAND, Operator, dead, meta, refused
 from harness.eventually import eventually
 
 
@@ -34,7 +34,7 @@ async def test_what_was_dead_is_due_at_once_with_a_new_budget(tenant, operator):
     )
     assert (row["status"], row["attempt"], row["max_attempts"], row["event_count"]) == ("retry", 1, 6, 3)
     assert (event["what"], event["attempt"], event["ended"]) == ("manual_requeue", 1, "ok")
-    assert meta(event) == {"operator": "ann", "reason": "because", "from_status": "dead", "max_attempts": 6}
+    assert meta(event) == {**BY_HAND, "from_status": "dead", "max_attempts": 6}
     assert (await tenant.claim_one())["attempt"] == 2
 
 

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 from db.builders import transient
-from db.operators import dead, meta, refused
+from db.operators import BY_HAND, dead, meta, refused
 from db.test_runbook import REQUEUE_DEAD
 
 
@@ -17,7 +17,7 @@ async def test_what_is_skipped_stays_dead_and_leaves_the_alert(tenant, operator)
     event = (await tenant.events())[-1]
     assert (row["status"], row["attempt"], row["event_count"]) == ("dead", 1, 3)
     assert (event["what"], event["attempt"], event["delivery_id"]) == ("manual_skip", 1, one)
-    assert meta(event) == {"operator": "ann", "reason": "because", "code": "boom"}
+    assert meta(event) == {**BY_HAND, "code": "boom"}
     assert await operator.alerting() == 1
     assert (await tenant.delivery(other))["status"] == "dead"
 

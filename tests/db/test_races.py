@@ -101,6 +101,32 @@ async def test_a_commit_that_punishes_a_channel_keeps_nobody_from_feeding_it(dat
     assert (await tenant.state(channel))["error_streak"] == 1
 
 
+async def test_a_streak_that_begins_while_a_commit_waits_makes_it_lock_no_channel_late(database, tenant):
+    """Channels come before deliveries. Who holds deliveries and finds a streak by then leaves it: it arrived before."""
+    channel = await tenant.channel()
+    await tenant.backlog(channel, 1)
+    claim = await tenant.claim_one()
+    holder, punisher, committer = [await database.connect() for _ in range(3)]
+    async with punisher.transaction():
+        async with holder.transaction():
+            await holder.execute("SELECT 1 FROM deliveries WHERE delivery_id = $1 FOR UPDATE", claim["delivery_id"])
+            commit = running(tenant.on(committer).commit(sent(claim), short=False))
+            await eventually(lambda: is_waiting(tenant.db, committer.get_server_pid()))
+            await tenant.set_channel(channel, "error_streak = 1")
+            await punisher.execute("SELECT 1 FROM channels WHERE channel_id = $1 FOR NO KEY UPDATE", channel)
+        await eventually(lambda: _settled(tenant, committer, commit))
+        settled = commit.done()
+
+    [verdict] = await commit
+    assert settled, "it waits for a channel while it holds a delivery"
+    assert verdict["verdict"] == "committed"
+    assert (await tenant.state(channel))["error_streak"] == 1
+
+
+async def _settled(tenant: Tenant, connection, task) -> bool:
+    return task.done() or await is_waiting(tenant.db, connection.get_server_pid())
+
+
 class Dispatcher:
     """Claims when it is woken or when next_due_at comes; never by a poll."""
 

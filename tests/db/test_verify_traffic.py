@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 from db.builders import Tenant, permanent, released, running, sent, transient
+from db.consistency import anonymous
 from db.operators import Operator
 from db.verified import differences
 
@@ -136,6 +137,7 @@ async def test_after_random_traffic_every_delivery_is_what_its_events_say(databa
             if step % 40 == 39:
                 assert await differences(database.pool, tenant.workspace) == [], f"seed {seed}, step {step}"
 
+        assert await anonymous(database.pool, tenant.workspace) == []
         happened |= {row["what"] for row in await tenant.events()}
     assert happened >= HAPPENED
 

@@ -53,11 +53,16 @@ def mortal(point: str) -> type[Gateway]:
             return recorded
 
         async def commit_deliveries(
-            self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
+            self,
+            workspace: WorkspaceId,
+            run_id: RunId,
+            outcomes: list[dict[str, Any]],
+            pause: timedelta,
+            disable_streak: int,
         ) -> set[DeliveryId]:
             if point == "uncommitted":
                 die()
-            stale = await super().commit_deliveries(workspace, outcomes, pause, disable_streak)
+            stale = await super().commit_deliveries(workspace, run_id, outcomes, pause, disable_streak)
             if point == "committed":
                 die()
             return stale

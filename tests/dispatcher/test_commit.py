@@ -3,8 +3,9 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
-from autopost_contracts.ids import DeliveryId, WorkspaceId
+from autopost_contracts.ids import DeliveryId, RunId, WorkspaceId
 from autopost_contracts.outcomes import Failed, Scope, Sent
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.ended import Ended
@@ -12,6 +13,7 @@ from autopost_dispatcher.over import Released
 
 from dispatcher.claims import WORKSPACE, claim
 
+RUN = RunId(uuid4())
 SENT = Sent(provider_message_id="1")
 
 
@@ -27,7 +29,12 @@ class Ledger:
         self.gate.set()
 
     async def commit_deliveries(
-        self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
+        self,
+        workspace: WorkspaceId,
+        run_id: RunId,
+        outcomes: list[dict[str, Any]],
+        pause: timedelta,
+        disable_streak: int,
     ) -> set[DeliveryId]:
         await self.gate.wait()
         ids = [outcome["delivery_id"] for outcome in outcomes]
@@ -46,7 +53,13 @@ class Ledger:
 
 async def _committing(ledger: Ledger, *ended: Ended) -> list[WorkspaceId]:
     told: list[WorkspaceId] = []
-    committer = Committer(ledger, pause=timedelta(hours=1), disable_streak=3, committed=told.append)  # type: ignore[arg-type]
+    committer = Committer(
+        ledger,  # type: ignore[arg-type]
+        run_id=RUN,
+        pause=timedelta(hours=1),
+        disable_streak=3,
+        committed=told.append,
+    )
     running = asyncio.create_task(committer.run())
     for one in ended:
         committer.put(one)
@@ -75,6 +88,7 @@ async def test_who_is_told_of_a_commit_finds_it_no_longer_waiting() -> None:
     ledger = Ledger()
     committer = Committer(
         ledger,  # type: ignore[arg-type]
+        run_id=RUN,
         pause=timedelta(hours=1),
         disable_streak=3,
         committed=lambda _: found.append(committer.waiting),

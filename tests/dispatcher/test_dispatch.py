@@ -3,8 +3,10 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from autopost_contracts.ids import RunId
 from autopost_contracts.outcomes import Sent
 from autopost_contracts.subjects import Topology
 from autopost_dispatcher.answers import Answers
@@ -17,6 +19,8 @@ from autopost_runtime.payloads import Payloads
 from harness.eventually import eventually
 
 from dispatcher.claims import WORKSPACE, job
+
+RUN = RunId(uuid4())
 
 
 class Sends:
@@ -48,6 +52,7 @@ async def test_a_claimer_without_room_waits_and_lets_others_work() -> None:
         schedule,
         None,  # type: ignore[arg-type]
         Topology("test"),
+        run_id=RUN,
         limit=10,
         lease=timedelta(minutes=5),
         room=lambda: room,
@@ -71,6 +76,7 @@ async def test_a_full_house_empties_and_has_room_again(concurrency: int) -> None
     ledger = Ledger()
     committer = Committer(
         ledger,  # type: ignore[arg-type]
+        run_id=RUN,
         pause=timedelta(hours=1),
         disable_streak=3,
         committed=lambda _: dispatch.make_room(),

@@ -55,13 +55,14 @@ async def cost(tenant: Tenant, deliveries: int) -> float:
 
 
 async def _claim_and_commit(gateway: Gateway, tenant: Tenant, config: DispatcherConfig) -> int:
+    run_id = RunId(new_id())
     claimed = await gateway.claim_deliveries(
-        tenant.workspace_id, RunId(new_id()), config.dispatcher_limit_per_workspace, config.sending_lease
+        tenant.workspace_id, run_id, config.dispatcher_limit_per_workspace, config.sending_lease
     )
     if not claimed.claims:
         raise BenchError("nothing to claim in a backlog")
     stale = await gateway.commit_deliveries(
-        tenant.workspace_id, [_sent(claim) for claim in claimed.claims], timedelta(hours=1), 3
+        tenant.workspace_id, run_id, [_sent(claim) for claim in claimed.claims], timedelta(hours=1), 3
     )
     if stale:
         raise BenchError(f"not committed: {stale}")

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from autopost_adapters.base import Accepted, Adapter, Held, Material, Source, Target
 from autopost_adapters.registry import adapters
-from autopost_contracts.ids import DeliveryId, WorkspaceId
+from autopost_contracts.ids import DeliveryId, RunId, WorkspaceId
 from autopost_contracts.plan import Part, PlannedMedia
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.credentials import Credentials
@@ -67,9 +67,14 @@ class CountingGateway(Gateway):
         self._told = told
 
     async def commit_deliveries(
-        self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
+        self,
+        workspace: WorkspaceId,
+        run_id: RunId,
+        outcomes: list[dict[str, Any]],
+        pause: timedelta,
+        disable_streak: int,
     ) -> set[DeliveryId]:
-        stale = await super().commit_deliveries(workspace, outcomes, pause, disable_streak)
+        stale = await super().commit_deliveries(workspace, run_id, outcomes, pause, disable_streak)
         self._told(len(outcomes) - len(stale))
         return stale
 

@@ -9,7 +9,6 @@ from random import random
 from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.subjects import Topology
 from autopost_runtime import metrics, telemetry
-from autopost_runtime.identity import new_id
 from autopost_runtime.jetstream import Bus
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
@@ -43,6 +42,7 @@ class Claimer:
         bus: Bus,
         topology: Topology,
         *,
+        run_id: RunId,
         limit: int,
         lease: timedelta,
         room: Callable[[], int],
@@ -53,12 +53,12 @@ class Claimer:
         self._schedule = schedule
         self._bus = bus
         self._topology = topology
+        self._run_id = run_id
         self._limit = limit
         self._lease = lease
         self._room = room
         self._has_room = has_room
         self._take = take
-        self._run_id = RunId(new_id())
 
     async def run(self) -> None:
         """Until the schedule is closed. Never cancelled inside a call: what it claimed would be leased to nobody."""

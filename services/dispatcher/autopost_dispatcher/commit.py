@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.outcomes import Failed, Sent
 from autopost_runtime import metrics
 from autopost_runtime.backoff import Backoff
@@ -33,9 +33,16 @@ commit_seconds = metrics.histogram("autopost_commit_seconds", "How long commit_d
 
 class Committer:
     def __init__(
-        self, gateway: Gateway, *, pause: timedelta, disable_streak: int, committed: Callable[[WorkspaceId], None]
+        self,
+        gateway: Gateway,
+        *,
+        run_id: RunId,
+        pause: timedelta,
+        disable_streak: int,
+        committed: Callable[[WorkspaceId], None],
     ) -> None:
         self._gateway = gateway
+        self._run_id = run_id
         self._pause = pause
         self._disable_streak = disable_streak
         self._committed = committed
@@ -86,7 +93,7 @@ class Committer:
             try:
                 started = time.monotonic()
                 stale = await self._gateway.commit_deliveries(
-                    workspace, [_outcome(one) for one in ended], self._pause, self._disable_streak
+                    workspace, self._run_id, [_outcome(one) for one in ended], self._pause, self._disable_streak
                 )
                 commit_seconds.record(time.monotonic() - started)
                 tell(ended, stale)

@@ -199,30 +199,39 @@ class Gateway:
         )
 
     async def commit_deliveries(
-        self, workspace: WorkspaceId, outcomes: list[dict[str, Any]], pause: timedelta, disable_streak: int
+        self,
+        workspace: WorkspaceId,
+        run_id: RunId,
+        outcomes: list[dict[str, Any]],
+        pause: timedelta,
+        disable_streak: int,
     ) -> set[DeliveryId]:
         """Those that came too late: their claim had passed on. All others are committed."""
         if all(one["result"] == "sent" and "parts" not in one for one in outcomes):
-            outcomes = await self._commit_sent(workspace, outcomes)
+            outcomes = await self._commit_sent(workspace, run_id, outcomes)
         if not outcomes:
             return set()
         rows = await self._database.fetch(
-            "SELECT delivery_id FROM commit_deliveries($1, $2, $3, $4) WHERE verdict = 'stale'",
+            "SELECT delivery_id FROM commit_deliveries($1, $2, $3, $4, p_run_id => $5) WHERE verdict = 'stale'",
             workspace,
             outcomes,
             pause,
             disable_streak,
+            run_id,
         )
         return {DeliveryId(row["delivery_id"]) for row in rows}
 
-    async def _commit_sent(self, workspace: WorkspaceId, outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _commit_sent(
+        self, workspace: WorkspaceId, run_id: RunId, outcomes: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
         """Those that cannot go this short way."""
         rows = await self._database.fetch(
-            "SELECT commit_sent($1, $2, $3, $4) AS nth",
+            "SELECT commit_sent($1, $2, $3, $4, $5) AS nth",
             workspace,
             [one["delivery_id"] for one in outcomes],
             [one["claim_token"] for one in outcomes],
             [one["provider_message_id"] for one in outcomes],
+            run_id,
         )
         return [outcomes[row["nth"] - 1] for row in rows]
 

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from autopost_adapters.base import Adapter
-from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.subjects import Topology
+from autopost_runtime.identity import new_id
 from autopost_runtime.jetstream import Bus
 from autopost_runtime.objects import Objects
 from autopost_runtime.payloads import Payloads
@@ -58,8 +59,10 @@ async def pipeline(
         schedule.wake(workspace)
         dispatch.make_room()
 
+    run_id = RunId(new_id())
     committer = Committer(
         gateway,
+        run_id=run_id,
         pause=config.pause_on_permanent,
         disable_streak=config.disable_after_permanent_streak,
         committed=committed,
@@ -71,6 +74,7 @@ async def pipeline(
         schedule,
         bus,
         Topology(config.nats_namespace),
+        run_id=run_id,
         limit=config.dispatcher_limit_per_workspace,
         lease=config.sending_lease,
         room=dispatch.room,

@@ -1,0 +1,11 @@
+-- event_meta(trace_id, run_id, facts) -> the meta of an event: both ids always, null where there is none, and its facts
+--
+-- Whoever reads the log asks every event for the same two keys. Facts that are null are left out.
+-- STABLE, as jsonb_build_object is: else the planner would not write it into the query that asks.
+CREATE OR REPLACE FUNCTION event_meta(p_trace_id text, p_run_id uuid, p_facts jsonb)
+RETURNS jsonb
+LANGUAGE sql
+STABLE PARALLEL SAFE
+AS $$
+    SELECT jsonb_strip_nulls(p_facts) || jsonb_build_object('trace_id', p_trace_id, 'run_id', p_run_id)
+$$;
