@@ -436,6 +436,7 @@ CREATE TABLE events (
 
 CREATE INDEX events_by_delivery ON events (delivery_id, seq) WHERE delivery_id IS NOT NULL;
 CREATE INDEX events_without_delivery ON events (channel_id, ts) WHERE delivery_id IS NULL;
+CREATE INDEX events_of_message ON events (message_id, seq) WHERE delivery_id IS NULL AND message_id IS NOT NULL;
 CREATE INDEX events_with_error ON events (workspace_id, ts) WHERE result = 'error';
 CREATE INDEX events_for_relay ON events (xid, seq);
 -- Events lie on disk nearly in the order of seq, so this costs next to nothing to keep.
@@ -1112,6 +1113,7 @@ SET check_function_bodies = off;
 \ir functions/why_ended.sql
 \ir functions/why_find.sql
 \ir functions/why_history.sql
+\ir functions/why_message_history.sql
 \ir functions/why_precedence.sql
 \ir functions/why_run.sql
 \ir functions/why_show_channel.sql

@@ -56,6 +56,8 @@ def _message(entry: Entry, at: datetime) -> Iterator[str]:
         yield from _indented(_gate(delivery, at) if delivery.get("gate") else _ended(delivery, at))
     yield from _more(entry["total"] - len(entry["deliveries"]), "deliveries")
     yield from _elsewhere(entry)
+    yield ""
+    yield from _history(entry["history"])
 
 
 def _elsewhere(entry: Entry) -> Iterator[str]:
@@ -157,12 +159,14 @@ def _history(history: list[Entry]) -> Iterator[str]:
     for nth, event in enumerate(history):
         after = f"+{_length(timedelta(milliseconds=event['after_ms']))}" if "after_ms" in event else ""
         attempt = f"attempt {event['attempt']}" if event.get("attempt") else ""
-        told = f"{_time(event['at'])}  {after:>12}  {event['action']:<22} {attempt:<11} {_said(event)}"
+        action = event["action"] + (f" ×{event['count']}" if "count" in event else "")
+        told = f"{_time(event['at'])}  {after:>12}  {action:<22} {attempt:<11} {_said(event)}"
         yield _field("" if nth else "history", told.rstrip())
 
 
 def _said(event: Entry) -> str:
-    words = _words(event, ("code", "message", "operator", "reason", "provider_message_id", "payload_ref"))
+    names = ("channel", "code", "message", "operator", "reason", "provider_message_id", "payload_ref", "twin", "run_id")
+    words = _words(event, names)
     return f"{words}{_also('until', event.get('until'))}".removeprefix(", ")
 
 

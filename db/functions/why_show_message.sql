@@ -6,10 +6,11 @@
 --  "deliveries": [{"delivery_id", "channel_id", "title", "status", "gate", "since", "until", "released_by", "command",
 --                  "cause", "outcome", "at", "detail"}]: the first `limit` of them, in the same order,
 --  "total",
---  "suppressed": [{"channel_id", "title", "twin", "at"}]: when it was last posted again, the channels that had it
---                already and by which delivery, the first `limit`,
+--  "suppressed": [{"channel_id", "title", "twin", "at"}]: the channels that had it already when it was posted again, by
+--                which delivery and when that was last, the newest `limit`,
 --  "elsewhere":  [{"channel_id", "platform", "title", "kept_by"}]: channels it has no delivery in, the first `limit`,
---  "elsewhere_total"}
+--  "elsewhere_total",
+--  "history":    why_message_history}
 --
 -- kept_by      as preview_post names it, by the rules of today; "not asked for" when these would let it pass: the
 --              channel came or was changed later, or the post itself named where to go (that is not kept)
@@ -78,14 +79,19 @@ AS $$
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'channel_id', s.channel_id, 'title', s.title, 'twin', s.twin, 'at', s.ts) ORDER BY s.ts, s.title), '[]')
             FROM (
-                SELECT e.channel_id, c.title, e.meta ->> 'twin' AS twin, e.ts
-                FROM events e
+                SELECT e.channel_id, c.title, e.twin, e.ts
+                FROM (
+                    SELECT DISTINCT ON (e.channel_id) e.workspace_id, e.channel_id, e.meta ->> 'twin' AS twin, e.ts
+                    FROM events e
+                    WHERE e.workspace_id = m.workspace_id
+                      AND e.ts >= m.created_at - interval '1 minute'
+                      AND e.message_id = m.message_id
+                      AND e.delivery_id IS NULL
+                      AND e.action = 'dedup_suppressed'
+                    ORDER BY e.channel_id, e.seq DESC
+                ) AS e
                 JOIN channels c USING (workspace_id, channel_id)
-                WHERE m.seen_count > 1
-                  AND e.workspace_id = m.workspace_id
-                  AND e.ts BETWEEN m.last_seen_at - interval '10 seconds' AND m.last_seen_at + interval '10 seconds'
-                  AND e.message_id = m.message_id
-                  AND e.action = 'dedup_suppressed'
+                ORDER BY e.ts DESC, c.title
                 LIMIT p_limit
             ) AS s
         ),
@@ -97,6 +103,7 @@ AS $$
             FROM elsewhere x
             WHERE x.nth <= p_limit
         ),
-        'elsewhere_total', (SELECT count(*) FROM elsewhere))
+        'elsewhere_total', (SELECT count(*) FROM elsewhere),
+        'history', why_message_history(m.workspace_id, m.message_id, p_limit))
     FROM its m
 $$;

@@ -135,7 +135,10 @@ async def test_a_message_lists_its_channels_and_all_of_them_when_asked(
     assert "… and 4 more deliveries: --all" in short.out
     assert "telegram filtered: include_any" in short.out
     assert "--all" not in full.out
-    assert sum(" free" in line for line in full.out.splitlines()) == 24
+    [begun, *_] = [line for line in full.out.splitlines() if line.startswith("  history")]
+    assert "ingested" in begun
+    assert "enqueue ×24" in full.out
+    assert sum(line.endswith("  free") for line in full.out.splitlines()) == 24
 
 
 async def test_a_channel_and_a_staged_post_are_told_in_words(autopost: Autopost, tenant: Tenant) -> None:

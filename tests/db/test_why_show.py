@@ -86,6 +86,42 @@ async def test_a_message_that_was_posted_again_names_who_had_it_already(tenant: 
     assert suppressed == {"channel_id": str(channel), "title": "News", "twin": str(delivery["delivery_id"])}
 
 
+async def test_who_had_it_already_is_told_however_long_ago_that_was(tenant: Tenant) -> None:
+    await tenant.channel(title="News")
+    message = (await tenant.enqueue("hello"))["message_id"]
+    await tenant.enqueue("hello")
+    await tenant.db.execute("UPDATE messages SET last_seen_at = now() + interval '1 hour'")
+
+    [suppressed] = (await ask_one(tenant, message))["suppressed"]
+
+    assert suppressed["title"] == "News"
+
+
+async def test_a_message_has_a_timeline_from_its_arrival_to_what_its_deliveries_did(tenant: Tenant) -> None:
+    await tenant.channels(3, title="News")
+    message = (await tenant.enqueue("hello", tags=["a"]))["message_id"]
+    one, other, *_ = await tenant.claim()
+    await tenant.commit(sent(one))
+    await tenant.commit(transient(other, code="http_502"))
+    await tenant.enqueue("hello", tags=["b"])
+
+    told = (await ask_one(tenant, message))["history"]
+
+    assert [(event["of"], event["action"], event.get("count"), event.get("code")) for event in told] == [
+        ("message", "ingested", None, None),
+        ("delivery", "enqueue", 3, None),
+        ("delivery", "send_attempt", 3, None),
+        ("delivery", "sent", None, None),
+        ("delivery", "retry_scheduled", None, "http_502"),
+        ("message", "message_tag_mismatch", None, None),
+        ("message", "dedup_suppressed", 3, None),
+    ]
+    assert (told[3]["channel"], told[3]["delivery_id"]) == ("News", str(one["delivery_id"]))
+    assert all(event["after_ms"] >= 0 for event in told[2:])
+    short = (await ask_one(tenant, message, limit=2))["history"]
+    assert [event["action"] for event in short] == ["ingested", "message_tag_mismatch", "dedup_suppressed"]
+
+
 async def test_a_channel_has_its_gate_and_its_queue(tenant: Tenant, operator: Operator) -> None:
     channel = await tenant.channel(max_parallel=1, target_id="@news")
     _, _, later, *_ = await tenant.backlog(channel, 5)
