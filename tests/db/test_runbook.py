@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from db.builders import Tenant, permanent, sent, transient
 from db.consistency import consistent
+from db.verified import kinds
 
 REQUEUE_DEAD = """
 with moved as (
@@ -94,6 +95,33 @@ async def test_what_is_requeued_is_claimed_one_by_one(database, tenant, ending, 
         await tenant.commit(sent(claims[0]))
     assert claimed == [(delivery, 2) for delivery in deliveries]
     assert (await tenant.history(deliveries[0]))[-3:] == ["manual_requeue", "send_attempt", "sent"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "statement"),
+    [(transient, REQUEUE_DEAD), (permanent, REQUEUE_FAILED), (None, RELEASE_STALE)],
+    ids=["3 dead", "4 failed_permanent", "10 stale"],
+)
+async def test_what_came_back_by_hand_is_what_its_events_say(database, tenant, ending, statement):
+    await tenant.channel()
+    await tenant.enqueue()
+    delivery = (await tenant.only_delivery())["delivery_id"]
+    await tenant.set_delivery(delivery, "max_attempts = 1")
+    claim = await tenant.claim_one()
+    if ending:
+        await tenant.commit(ending(claim))
+        await tenant.db.execute(statement, tenant.workspace, [delivery])
+    else:
+        await tenant.set_delivery(delivery, "sending_started_at = now() - interval '11 minutes'")
+        await tenant.db.execute(statement, tenant.workspace)
+
+    assert (await tenant.history(delivery))[-1] == "manual_requeue"
+    assert await kinds(database.pool, tenant.workspace) == set()
+    later = datetime.now(UTC) + timedelta(seconds=16)
+    [again] = await tenant.claim(now=later)
+    await tenant.commit(sent(again))
+    assert await kinds(database.pool, tenant.workspace) == set()
+    tenant.now = later
 
 
 async def test_what_failed_with_its_channel_is_not_requeued(tenant):
