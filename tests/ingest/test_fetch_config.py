@@ -17,10 +17,10 @@ def test_nothing_inside_is_allowed_unless_somebody_says_so() -> None:
 
 
 def test_networks_and_ports_are_read_from_lists() -> None:
-    config = load(
-        IngestConfig, URL | {"AUTOPOST_FETCH_ALLOW": "127.0.0.1, fd00::/8", "AUTOPOST_FETCH_PORTS": "443,8443"}
-    )
+    said = {"FETCH_ALLOW": "127.0.0.1, fd00::/8", "FETCH_DENY": "10.0.0.0/8", "FETCH_PORTS": "443,8443"}
+    config = load(IngestConfig, URL | {f"AUTOPOST_{name}": value for name, value in said.items()})
 
+    assert config.fetch_deny == (ip_network("10.0.0.0/8"),)
     assert config.fetch_allow == (ip_network("127.0.0.1/32"), ip_network("fd00::/8"))
     assert config.fetch_ports == {443, 8443}
     assert describe(config)["AUTOPOST_FETCH_PORTS"] == "443,8443"
@@ -30,6 +30,7 @@ def test_networks_and_ports_are_read_from_lists() -> None:
     ("variable", "text"),
     [
         *(("FETCH_ALLOW", text) for text in ("all", "10.0.0.1/8", "127.0.0.1/33", "127.1", "")),
+        ("FETCH_DENY", "everything"),
         *(("FETCH_PORTS", text) for text in ("http", "0", "65536", "80;443", "")),
         ("FETCH_TIMEOUT", "0"),
         ("FETCH_CONCURRENCY", "0"),

@@ -1,18 +1,20 @@
 """No URL, name or redirect leads a fetch inside: nobody ever knocks at a canary."""
 
+import asyncio
 import random
+import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
-from ipaddress import IPv4Address, IPv6Address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import pytest
 from autopost_runtime.addresses import Guard, is_public
-from autopost_runtime.fetch import Fetcher, Unfetched, look_up
+from autopost_runtime.fetch import Fetcher, Unfetched
 from msgspec import field
 
 from ingest.canaries import Canaries, Names, canaries
-from ingest.inside import FRIEND, INNER_V4, INNER_V6, Case, corpus
+from ingest.inside import FRIEND, INNER_V4, INNER_V6, OUTER, Case, corpus
 
 CORPUS = corpus()
 TRICKS = sorted({case.trick for case in CORPUS})
@@ -140,8 +142,47 @@ async def test_the_systems_own_look_up_reads_every_spelling_before_it_is_judged(
         async with fetcher.fetch(f"http://{shown}:{nest.port}/", limit=1, within=SHORT, idle=SHORT):
             pass
 
-    assert set(await look_up(host)) & {"127.0.0.1", "::1"}
+    assert set(await fetcher.look_up(host)) & {"127.0.0.1", "::1"}
     assert nest.heard == []
+
+
+def own_address() -> str:
+    """That of this host, as others see it; nothing is sent to find it out."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((OUTER, 9))
+        except OSError:
+            pytest.skip("this host has no address but that of itself")
+        return str(probe.getsockname()[0])
+
+
+@pytest.mark.parametrize("way", ["literal", "mapped", "name", "redirect"])
+async def test_nobody_knocks_at_the_hosts_own_address(nest: Canaries, way: str) -> None:
+    own = own_address()
+    url = {"literal": own, "mapped": f"[::ffff:{own}]", "name": "own.example", "redirect": "friend.example"}[way]
+    case = Case("", f"http://{url}:{{port}}/redirect", {"own.example": [[own]]}, f"http://{own}:{{port}}/")
+    heard: list[str] = []
+
+    async def hear(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(own)
+        writer.close()
+
+    async with await asyncio.start_server(hear, own, nest.port):
+        open_ = await Trial(nest, Guard((ip_network(FRIEND), ip_network(own)))).end(case)
+        reached, heard[:] = list(heard), []
+        denied = () if not is_public(ip_address(own)) else (ip_network(own),)
+        end = await Trial(nest, Guard((ip_network(FRIEND),), frozenset({80, nest.port}), denied)).end(case)
+
+    assert reached, open_  # so that the silence means something
+    assert (end, heard) == ("forbidden_address", [])
+
+
+async def test_what_is_denied_is_denied_whatever_is_allowed() -> None:
+    guard = Guard((ip_network("10.0.0.0/8"),), deny=(ip_network("10.96.0.0/12"), ip_network("93.184.215.0/24")))
+
+    answers = [guard.admits(each, 443) for each in ("10.1.2.3", "10.96.0.1", "::ffff:10.96.0.1", OUTER, "93.184.216.1")]
+
+    assert answers == [True, False, False, False, True]
 
 
 async def test_an_address_at_another_port_than_those_of_the_web_is_not_public_enough() -> None:

@@ -1,4 +1,4 @@
-"""A fetch ends: with the first byte too many, after a silence, after its time, after five redirects."""
+"""A fetch ends: with the first byte too many, after a silence, after its time, after three redirects."""
 
 import asyncio
 import ssl
@@ -161,13 +161,13 @@ def chain(site: Pictures, length: int) -> str:
     return f"{site.url}/0"
 
 
-async def test_five_redirects_are_followed(site: Pictures, fetcher: Fetcher) -> None:
-    assert await fetch(fetcher, chain(site, 5)) == b"here"
+async def test_three_redirects_are_followed(site: Pictures, fetcher: Fetcher) -> None:
+    assert await fetch(fetcher, chain(site, 3)) == b"here"
 
 
-async def test_a_sixth_redirect_is_not_followed(site: Pictures, fetcher: Fetcher) -> None:
-    assert await why(fetcher, chain(site, 6)) == ("too_many_redirects", True)
-    assert site.hits["/6"] == 0
+async def test_a_fourth_redirect_is_not_followed(site: Pictures, fetcher: Fetcher) -> None:
+    assert await why(fetcher, chain(site, 4)) == ("too_many_redirects", True)
+    assert site.hits["/4"] == 0
 
 
 async def test_a_redirect_without_a_place_is_refused(site: Pictures, fetcher: Fetcher) -> None:

@@ -39,10 +39,14 @@ GIVEN_OUT = ip_network("2000::/3")
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """``allow`` opens networks that are inside, at every port: a test's servers, a picture store of one's own."""
+    """``allow`` opens networks that are inside, at every port: a test's servers, a picture store of one's own.
+
+    ``deny`` closes what looks public and is not, as the networks of a cluster may; it has the last word.
+    """
 
     allow: Networks = ()
     ports: Ports = WEB_PORTS
+    deny: Networks = ()
 
     def admits(self, address: str, port: int) -> bool:
         """A zone makes an address local, whatever it looks like."""
@@ -54,6 +58,8 @@ class Guard(msgspec.Struct, frozen=True):
             if found.scope_id is not None:
                 return False
             found = found.ipv4_mapped or found
+        if _in(found, self.deny):
+            return False
         return _in(found, self.allow) or (port in self.ports and is_public(found))
 
 

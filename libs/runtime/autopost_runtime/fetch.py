@@ -8,21 +8,23 @@ checked against the name. No proxy, cookie or credential of ours takes part.
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from autopost_runtime.addresses import Guard
+from autopost_runtime.names import Names
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 
-REDIRECTS = 5
+REDIRECTS = 3
 CONNECT_LIMIT = timedelta(seconds=10)
 CHUNK = 64 * 1024
 _REDIRECTING = frozenset({301, 302, 303, 307, 308})
@@ -63,12 +65,31 @@ class Fetched:
 
 
 class Fetcher:
-    def __init__(self, guard: Guard, *, resolve: Resolve | None = None, ca_bundle: Path | None = None) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        *,
+        resolve: Resolve | None = None,
+        names: Names | None = None,
+        ca_bundle: Path | None = None,
+    ) -> None:
         self._guard = guard
-        self._resolve = resolve or look_up
+        self._names = names or Names()
+        self._whose: Hashable = None
+        self._resolve = resolve
         self._tls = ssl.create_default_context()
         if ca_bundle is not None:
             self._tls.load_verify_locations(ca_bundle)
+
+    def on_behalf_of(self, whose: Hashable) -> Self:
+        """The same, but names are looked up at the cost of ``whose``."""
+        made = copy(self)
+        made._whose = whose
+        return made
+
+    async def look_up(self, host: str) -> Sequence[str]:
+        """Every address of a name, judged by nobody yet. Raises ``OSError`` or ``UnicodeError``."""
+        return await (self._resolve(host) if self._resolve else self._names.look_up(host, self._whose))
 
     @asynccontextmanager
     async def fetch(
@@ -135,7 +156,7 @@ class Fetcher:
     async def _addresses(self, url: URL) -> Sequence[str]:
         """All that the name has, and every one of them may be connected to."""
         try:
-            found = await self._resolve(url.raw_host or "")
+            found = await self.look_up(url.raw_host or "")
         except (OSError, UnicodeError):
             raise Unfetched("dns") from None
         if not found:
@@ -175,12 +196,6 @@ class _Checked(AbstractResolver):
 
     async def close(self) -> None:
         return
-
-
-async def look_up(host: str) -> Sequence[str]:
-    """By the system, which also reads every spelling of a number. A local zone stays visible."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return [f"{place[0]}%{place[3]}" if len(place) > 3 and place[3] else str(place[0]) for *_, place in found]
 
 
 def _target(url: URL, location: str | None) -> URL:

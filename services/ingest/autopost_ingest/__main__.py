@@ -50,7 +50,8 @@ async def work(config: IngestConfig, service: Service) -> None:
             keys=read_keys(),
             payloads=Payloads(objects, "ingest", encryption=config.payload_encryption),
         )
-        staged_gateway, downloader = StagedGateway(database), downloader_of(config, fetcher_of(config))
+        staged_gateway, fetcher = StagedGateway(database), fetcher_of(config)
+        downloader = downloader_of(config, fetcher)
         dry_runner = DryRunner(admission, gateway, DryMedia(materializer, downloader if staged else None))
         app = application(admission, materializer, enqueuer, dry_runner)
         BotWebhook(admission, gateway, bus, topology).add_to(app)
@@ -67,7 +68,7 @@ async def work(config: IngestConfig, service: Service) -> None:
             get_logger().info("ingest.listening", url=site.url)
             async with (
                 fetching(config, service, staged_gateway, materializer, enqueuer, downloader, staged),
-                pulling(config, service, database, fetcher_of(config), bus, staged),
+                pulling(config, service, database, fetcher, bus, staged),
             ):
                 service.health.begun()
                 await service.stopping.wait()

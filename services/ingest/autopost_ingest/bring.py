@@ -47,7 +47,7 @@ class Bringer:
             raise LeaseLost
         if taken.verdict == "held":
             return self._reused(taken, kind)
-        async with self._downloader.download(url, kind) as medium:
+        async with self._downloader.on_behalf_of(post.workspace_id).download(url, kind) as medium:
             if not await self._gateway.note_media_put(post, url_hash, medium.blob_ref):
                 raise LeaseLost
             origin = await self._put(post, medium)

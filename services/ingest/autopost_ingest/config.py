@@ -31,6 +31,8 @@ class IngestConfig(ServiceConfig, frozen=True, kw_only=True):
     """Also keep a row for each delivery that dedup suppressed; the event is always written."""
     fetch_allow: Networks = ()
     """Networks inside that a fetch may reach, at every port; all else must be public."""
+    fetch_deny: Networks = ()
+    """Networks that no fetch reaches whatever else is said: those of a cluster's pods and services."""
     fetch_ports: Ports = WEB_PORTS
     fetch_timeout: Annotated[timedelta, Meta(ge=0.1, le=300)] = timedelta(seconds=30)
     fetch_idle_timeout: Annotated[timedelta, Meta(ge=0.1, le=300)] = timedelta(seconds=10)

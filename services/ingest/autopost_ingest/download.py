@@ -3,12 +3,13 @@
 The bytes go to disk as they come, so memory does not grow with them. A process that dies leaves no file behind.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
+from copy import copy
 from datetime import timedelta
 from hashlib import sha256
 from tempfile import TemporaryFile
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from autopost_contracts.payload import MediaType
 from autopost_runtime.fetch import Fetched, Fetcher, Unfetched
@@ -62,6 +63,11 @@ class Downloader:
     def __init__(self, fetcher: Fetcher, limits: Limits) -> None:
         self._fetcher = fetcher
         self.limits = limits
+
+    def on_behalf_of(self, whose: Hashable) -> Self:
+        made = copy(self)
+        made._fetcher = self._fetcher.on_behalf_of(whose)
+        return made
 
     @asynccontextmanager
     async def download(self, url: str, kind: MediaType) -> AsyncIterator[Downloaded]:

@@ -36,7 +36,7 @@ class DryMedia:
         if self._downloader is None:
             raise Refused(f"media[{remote[0]}].url", "media is not fetched here; say media=skip")
         async with self._turn:
-            fetched = await _Fetching(self._downloader).fetch(request)
+            fetched = await _Fetching(self._downloader.on_behalf_of(workspace)).fetch(request)
         named = replace(request, media=tuple(_named(item, fetched) for item in request.media))
         origins = {origin.blob_ref: origin for origin in fetched.values()}
         return await self._materializer.materialize(workspace, normalize(named), origins), True

@@ -19,7 +19,7 @@ from autopost_ingest.staging import Pace, Workers
 
 
 def fetcher_of(config: IngestConfig) -> Fetcher:
-    return Fetcher(Guard(config.fetch_allow, config.fetch_ports))
+    return Fetcher(Guard(config.fetch_allow, config.fetch_ports, config.fetch_deny))
 
 
 def downloader_of(config: IngestConfig, fetcher: Fetcher) -> Downloader:

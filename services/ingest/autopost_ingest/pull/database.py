@@ -5,12 +5,14 @@ cuts off is read by the next pull. Rows are fetched few at a time, one by one wh
 of the cap is a few small rows or one large one.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from math import isfinite
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
@@ -20,7 +22,7 @@ from autopost_runtime.redaction import redact
 from msgspec import Struct
 
 from autopost_ingest.pull.bring import Bringer
-from autopost_ingest.pull.documents import Budget
+from autopost_ingest.pull.documents import Budget, Fetch
 from autopost_ingest.pull.endings import Ended, PullFailed, PullRejected
 from autopost_ingest.pull.reader import Reader
 from autopost_ingest.pull.reading import ReadRecords
@@ -51,6 +53,20 @@ class _Row(Struct, frozen=True):
 class _Page(Struct, frozen=True):
     rows: Sequence[_Row]
     more: bool
+
+
+async def look_up_server(dsn: Secret, fetch: Fetch) -> None:
+    """The driver looks names up where our own are; one that does not answer must not get that far."""
+    try:
+        host = urlsplit(dsn.reveal()).hostname or ""
+    except ValueError:
+        return  # the driver says what is wrong with it
+    for name in filter(None, host.split(",")):
+        try:
+            async with asyncio.timeout(CONNECT_LIMIT.total_seconds()):
+                await fetch.look_up(name)
+        except (OSError, UnicodeError) as exc:
+            raise PullFailed("connect", f"the database cannot be reached: {type(exc).__name__}") from None
 
 
 async def pull_db(

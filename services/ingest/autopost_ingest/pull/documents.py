@@ -1,10 +1,10 @@
 """Fetch a document of a source, in bounds, and say what it means when there is none."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Protocol
+from typing import Protocol, Self
 
 from autopost_runtime.fetch import Fetched, Unfetched
 from msgspec import Struct
@@ -17,6 +17,10 @@ _CANNOT_BE_READ = frozenset({"too_large", "encoded_body"})
 
 
 class Fetch(Protocol):
+    def on_behalf_of(self, whose: Hashable) -> Self: ...
+
+    async def look_up(self, host: str) -> Sequence[str]: ...
+
     def fetch(
         self, url: str, *, limit: int, within: timedelta, idle: timedelta, headers: Mapping[str, str] | None = None
     ) -> AbstractAsyncContextManager[Fetched]: ...

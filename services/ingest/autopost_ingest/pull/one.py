@@ -3,7 +3,7 @@
 from autopost_ingest.compile import Profiles
 from autopost_ingest.pull.api import ApiPull
 from autopost_ingest.pull.bring import Bringer, Limits, Wake
-from autopost_ingest.pull.database import pull_db
+from autopost_ingest.pull.database import look_up_server, pull_db
 from autopost_ingest.pull.documents import Budget, Fetch
 from autopost_ingest.pull.endings import Ended
 from autopost_ingest.pull.gateway import Claim, PullGateway
@@ -36,14 +36,15 @@ class PullOne:
     async def pull(self, claim: Claim) -> Ended:
         source = read_source(claim.kind, claim.config_json)
         bringer = Bringer(claim, source, self._gateway, self._profiles, self._wake, self._limits)
-        cursor = claim.cursor_json
+        cursor, fetch = claim.cursor_json, self._fetch.on_behalf_of(claim.workspace_id)
         match source:
             case RssSource():
-                return await pull_rss(source, cursor, self._fetch, self._budget, self._reader, bringer)
+                return await pull_rss(source, cursor, fetch, self._budget, self._reader, bringer)
             case ApiSource():
                 secret = await self._secrets.reveal(claim.workspace_id, source.auth.ref) if source.auth else None
-                pull = ApiPull(source, secret, self._fetch, self._budget, self._reader, bringer)
+                pull = ApiPull(source, secret, fetch, self._budget, self._reader, bringer)
                 return await pull.pull(cursor)
             case DbSource():
                 dsn = await self._secrets.reveal(claim.workspace_id, source.dsn_ref)
+                await look_up_server(dsn, fetch)
                 return await pull_db(source, cursor, dsn, self._budget, self._reader, bringer)
