@@ -983,6 +983,7 @@ SET check_function_bodies = off;
 \ir functions/is_token_code.sql
 \ir functions/issue_status_token.sql
 \ir functions/judge_alerts.sql
+\ir functions/judge_messages.sql
 \ir functions/judge_requeue.sql
 \ir functions/keep_uploads.sql
 \ir functions/lease_staged_posts.sql
@@ -1097,7 +1098,6 @@ SET check_function_bodies = off;
 \ir functions/tell_snapshot.sql
 \ir functions/token_storms.sql
 \ir functions/touch_media_origins.sql
-\ir functions/unknown_events.sql
 \ir functions/unseen_pull_items.sql
 \ir functions/verify_channels.sql
 \ir functions/verify_deliveries.sql

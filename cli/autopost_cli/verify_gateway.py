@@ -15,6 +15,23 @@ DELIVERIES = 1000
 EVENTS = 5000
 
 
+class Size(Struct, frozen=True, kw_only=True):
+    """Of a workspace: how much there is to look at."""
+
+    deliveries: int
+    queue_rows: int
+    events: int
+
+
+class Heard(Struct, frozen=True):
+    """What of an event's message says which one it is."""
+
+    id: UUID
+    workspace_id: UUID
+    seq: int
+    ts: datetime
+
+
 class Chunk(Struct, frozen=True, kw_only=True):
     """What one call has looked at. ``seqs`` and ``ids``: events that the audit stream must have."""
 
@@ -32,9 +49,8 @@ class VerifyGateway:
         self._connection = connection
         self._most = most
 
-    async def verify_size(self) -> tuple[int, int]:
-        row = await self._row("SELECT * FROM verify_size()")
-        return row["deliveries"], row["events"]
+    async def verify_size(self, workspace: UUID) -> Size:
+        return Size(**await self._row("SELECT * FROM verify_size($1)", workspace))
 
     async def audit_cursor(self) -> Row | None:
         found: Row | None = await self._connection.fetchval("SELECT audit_cursor()")
@@ -61,12 +77,10 @@ class VerifyGateway:
             after = (row["last_ts"], row["last_id"])
             yield _chunk(row, seqs=row["seqs"], ids=row["ids"])
 
-    async def unknown_events(
-        self, workspaces: list[UUID], times: list[datetime], ids: list[UUID], seqs: list[int]
-    ) -> list[int]:
-        query = "SELECT unknown_events($1, $2, $3, $4)"
-        places: list[int] = await self._connection.fetchval(query, workspaces, times, ids, seqs)
-        return places
+    async def judge_messages(self, heard: Sequence[Heard], bodies: Sequence[str], since: datetime) -> list[Row]:
+        keys = ([getattr(one, name) for one in heard] for name in ("workspace_id", "ts", "id", "seq"))
+        query = "SELECT * FROM judge_messages($1, $2, $3, $4, $5, $6)"
+        return [dict(row) for row in await self._connection.fetch(query, *keys, bodies, since)]
 
     async def _by_key(self, query: str, workspace: UUID) -> AsyncIterator[Chunk]:
         after = FIRST

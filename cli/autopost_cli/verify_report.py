@@ -9,7 +9,7 @@ import msgspec
 from autopost_cli.operate import print_table
 from autopost_cli.operate_gateway import Row
 
-COLUMNS = ("workspace", "kind", "delivery_id", "channel_id", "event_id", "stream_seq", "events", "row")
+COLUMNS = ("workspace", "kind", "delivery_id", "message_id", "channel_id", "event_id", "stream_seq", "events", "row")
 
 
 class Report(msgspec.Struct, kw_only=True):

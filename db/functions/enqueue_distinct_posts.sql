@@ -87,7 +87,12 @@ BEGIN
                coalesce((p.post ->> 'max_attempts')::int, 5) AS max_attempts,
                p.post ->> 'trace_id' AS trace_id, p.post ->> 'traceparent' AS traceparent,
                (p.post ->> 'batch_id')::uuid AS batch_id,
-               jsonb_build_object('trace_id', p.post -> 'trace_id', 'run_id', p.post -> 'run_id') AS context,
+               CASE
+                   WHEN p.post ->> 'max_attempts' IS NULL
+                       THEN jsonb_build_object('trace_id', p.post -> 'trace_id', 'run_id', p.post -> 'run_id')
+                   ELSE jsonb_build_object('trace_id', p.post -> 'trace_id', 'run_id', p.post -> 'run_id',
+                                           'max_attempts', p.post -> 'max_attempts')
+               END AS context,
                _now + (m.place - 1) * interval '1 microsecond' AS now
         FROM unnest(_places, _message_ids, _are_new) AS m (place, message_id, is_new)
         CROSS JOIN LATERAL (SELECT p_posts -> (m.place - 1) AS post) AS p

@@ -5,7 +5,7 @@
 --
 -- checked, found   how many deliveries were looked at, and how many differences there are
 -- differences      [{"kind", "delivery_id", "events", "row"}], at most `most` of them
--- kind   status, attempt, provider_message_id, sent_at, slot_at, next_retry_at, created_at, sending_started_at
+-- kind   status, attempt, max_attempts, provider_message_id, sent_at, slot_at, next_retry_at, created_at, sending_started_at
 --                  the row is not what its events add up to (fold_deliveries)
 --        event_count   an event is missing, also the last one, or was written past the row
 --        no_events     there is not one
@@ -14,7 +14,8 @@
 --        queue, given_up, skipped        the narrow tables beside it say something else
 --
 -- Near     sent_at, created_at, sending_started_at and a retry by hand are told by the moment at which the event was
---          written, a little after the row's own: they may be `slack` apart. The other times are told exactly.
+--          written, a little after the row's own: they may be `slack` apart. The other times are told exactly. Of a
+--          delivery that was sent nothing changes afterwards, so sent_at is also, exactly, when the row last changed.
 -- Claimed  a flow of hands that leaves no event: the events say queued or retry
 CREATE OR REPLACE FUNCTION verify_deliveries(
     p_workspace_id uuid,
@@ -31,7 +32,8 @@ SET enable_seqscan = off
 AS $$
     WITH page AS MATERIALIZED (
         SELECT d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.status, d.attempt, d.provider_message_id,
-               d.sent_at, d.slot_at, d.next_retry_at, d.created_at, d.sending_started_at, d.event_count
+               d.sent_at, d.slot_at, d.next_retry_at, d.created_at, d.sending_started_at, d.event_count,
+               d.max_attempts, d.updated_at
         FROM deliveries d
         WHERE d.workspace_id = p_workspace_id
           AND d.delivery_id > p_after
@@ -108,11 +110,16 @@ AS $$
             SELECT 'attempt', (s.fold).attempt::text, s.attempt::text
             WHERE s.has_events AND (s.fold).attempt IS DISTINCT FROM s.attempt
             UNION ALL
+            SELECT 'max_attempts', (s.fold).max_attempts::text, s.max_attempts::text
+            WHERE (s.fold).max_attempts <> s.max_attempts
+            UNION ALL
             SELECT 'provider_message_id', (s.fold).provider_message_id, s.provider_message_id
             WHERE s.has_events AND (s.fold).provider_message_id IS DISTINCT FROM s.provider_message_id
             UNION ALL
             SELECT 'sent_at', (s.fold).sent_at::text, s.sent_at::text
-            WHERE s.has_events AND NOT is_near((s.fold).sent_at, s.sent_at, p_slack)
+            WHERE s.has_events
+              AND (NOT is_near((s.fold).sent_at, s.sent_at, p_slack)
+                   OR (s.status = 'sent' AND s.sent_at IS DISTINCT FROM s.updated_at))
             UNION ALL
             SELECT 'slot_at', (s.fold).slot_at::text, s.slot_at::text
             WHERE s.has_events AND (s.fold).slot_at IS DISTINCT FROM s.slot_at

@@ -4,9 +4,9 @@
 --
 -- seqs, ids    of those that the audit stream must have: not older than `since`, and passed by the relay when `cursor`
 --              was read (audit_cursor). None without a cursor.
--- differences  [{"kind": "orphan", "event_id", "delivery_id", "events": action, "row": null}]: its delivery is not
---              there. What retention has taken away is not missed: `forgotten` says until when it may be gone. Nor
---              is what a stale commit speaks of, which may never have been.
+-- differences  [{"kind": "orphan", "event_id", "delivery_id" | "message_id" | "channel_id", "events": action, "row": null}]:
+--              its delivery, message or channel is not there. What retention has taken away is not missed, by the rule
+--              of reconcile_events. Nor is what a stale commit speaks of, which may never have been.
 CREATE OR REPLACE FUNCTION verify_events(
     p_workspace_id uuid,
     p_after_ts timestamptz,
@@ -31,8 +31,11 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET enable_seqscan = off
 AS $$
     WITH page AS MATERIALIZED (
-        SELECT e.ts, e.id, e.delivery_id, e.action, e.seq, e.xid,
-               CASE WHEN e.action = 'checkpoint' THEN (e.meta ->> 'changed_at')::timestamptz ELSE e.ts END AS changed_at
+        SELECT e.ts, e.id, e.delivery_id, e.message_id, e.channel_id, e.action, e.seq, e.xid,
+               CASE WHEN e.action = 'checkpoint' THEN coalesce((e.meta ->> 'changed_at')::timestamptz, e.ts) ELSE e.ts
+               END - interval '1 hour' AS changed_at,
+               e.action <> 'checkpoint'
+                   OR e.meta ->> 'status' IN ('sent', 'deduped', 'failed_permanent', 'dead') AS may_have_ended
         FROM events e
         WHERE e.workspace_id = p_workspace_id
           AND e.ts >= p_after_ts
@@ -47,26 +50,45 @@ AS $$
           AND NOT (p.xid >= (p_cursor ->> 'lo')::xid8
                    AND p.seq > (p_cursor ->> 'floor_seq')::bigint
                    AND NOT (p.xid < (p_cursor ->> 'hi')::xid8 AND p.seq <= (p_cursor ->> 'seq_done')::bigint))
-    ), orphans AS MATERIALIZED (
-        SELECT p.id, p.delivery_id, p.action
+    ), referred AS MATERIALIZED (
+        SELECT p.ts, p.id, p.action, r.what, r.ref
         FROM page p
-        WHERE p.delivery_id IS NOT NULL
+        CROSS JOIN LATERAL (
+            VALUES ('delivery', p.delivery_id), ('message', p.message_id), ('channel', p.channel_id)
+        ) AS r (what, ref)
+        WHERE r.ref IS NOT NULL
           AND p.action <> 'stale_commit'
           AND NOT EXISTS (
               SELECT 1
-              FROM deliveries d
-              WHERE d.workspace_id = p_workspace_id
-                AND d.delivery_id = p.delivery_id
+              FROM forgotten f
+              WHERE r.what <> 'channel'
+                AND (f.what = 'deliveries' OR (f.what = 'messages' AND r.what = 'message'))
+                AND f.until > p.changed_at
+                AND p.may_have_ended
           )
-          AND p.changed_at >= coalesce((SELECT f.until FROM forgotten f WHERE f.what = 'deliveries'), '-infinity')
+    ), missing AS MATERIALIZED (
+        SELECT r.what, r.ref
+        FROM (SELECT DISTINCT what, ref FROM referred) AS r
+        WHERE CASE r.what
+            WHEN 'delivery' THEN NOT EXISTS (
+                SELECT 1 FROM deliveries d WHERE d.workspace_id = p_workspace_id AND d.delivery_id = r.ref)
+            WHEN 'message' THEN NOT EXISTS (
+                SELECT 1 FROM messages m WHERE m.workspace_id = p_workspace_id AND m.message_id = r.ref)
+            ELSE NOT EXISTS (
+                SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.channel_id = r.ref)
+        END
+    ), orphans AS MATERIALIZED (
+        SELECT r.ts, r.id, r.action, r.what, r.ref
+        FROM referred r
+        JOIN missing USING (what, ref)
     )
     SELECT (SELECT count(*) FROM page),
            l.ts, l.id,
            (SELECT count(*) FROM orphans),
            coalesce((
                SELECT jsonb_agg(jsonb_build_object(
-                   'kind', 'orphan', 'event_id', o.id, 'delivery_id', o.delivery_id, 'events', o.action, 'row', NULL))
-               FROM (SELECT * FROM orphans LIMIT p_most) AS o
+                   'kind', 'orphan', 'event_id', o.id, o.what || '_id', o.ref, 'events', o.action, 'row', NULL))
+               FROM (SELECT * FROM orphans x ORDER BY x.ts, x.id, x.what LIMIT p_most) AS o
            ), '[]'),
            coalesce(s.seqs, '{}'), coalesce(s.ids, '{}')
     FROM passed s

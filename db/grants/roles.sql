@@ -130,6 +130,7 @@ GRANT EXECUTE ON FUNCTION
     disable_channels(uuid, uuid, text, text, text, text),
     enable_channels(uuid, uuid, text, text, text, text),
     issue_status_token(text, uuid, text, interval, text, text),
+    judge_messages(uuid[], timestamptz[], uuid[], bigint[], text[], timestamptz),
     list_channels(uuid),
     list_credentials(uuid),
     list_status_tokens(),
@@ -149,12 +150,11 @@ GRANT EXECUTE ON FUNCTION
     rotate_auth(uuid, uuid, text, text, text, text, boolean),
     skip(uuid, uuid[], text, text),
     snapshot(uuid, interval, int, boolean),
-    unknown_events(uuid[], timestamptz[], uuid[], bigint[]),
     verify_channels(uuid, int),
     verify_deliveries(uuid, uuid, int, int, interval),
     verify_events(uuid, timestamptz, uuid, int, timestamptz, jsonb, int),
     verify_queue(uuid, uuid, int, int),
-    verify_size()
+    verify_size(uuid)
     TO autopost_operator;
 GRANT SELECT ON quarantine TO autopost_operator;
 

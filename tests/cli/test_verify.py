@@ -12,6 +12,7 @@ from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
 from autopost_runtime.streams import ensure_streams
 from db.builders import Tenant, permanent, sent, transient
+from db.operators import Operator
 from db.verified import tamper
 from harness.autopost_command import Autopost, Ran
 from harness.databases import Database
@@ -148,6 +149,58 @@ async def test_what_no_event_is_must_not_be_in_the_stream(place: Place, change: 
     assert (ran.code, kinds(ran)) == (1, ["unknown_in_stream"])
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("action", "'held'"),
+        ("attempt", "attempt + 1"),
+        ("result", "'error'"),
+        ("error", """'{"code": "blocked"}'"""),
+        ("meta", """meta || '{"operator": "nobody"}'"""),
+        ("payload_ref", "'elsewhere'"),
+        ("channel_id", "NULL"),
+    ],
+)
+async def test_an_event_that_was_changed_after_it_was_relayed_is_found(place: Place, field: str, value: str) -> None:
+    """Of a channel: nothing in the database says otherwise."""
+    await Operator(place.tenant).pause(await place.pool.fetchval("SELECT channel_id FROM channels LIMIT 1"))
+    await place.relay()
+    event = await place.pool.fetchval("SELECT id FROM events WHERE action = 'channel_paused'")
+    assert (await place.verify()).code == 0
+    await tamper(place.pool, f"UPDATE events SET {field} = {value} WHERE id = $1", event)
+
+    ran = await place.verify()
+
+    [difference] = ran.json["differences"]
+    assert (ran.code, difference["kind"], difference["event_id"]) == (1, "altered", str(event))
+    assert difference["row"] == field
+
+
+async def test_what_the_relay_left_out_as_too_large_is_not_missed(place: Place) -> None:
+    much = msgspec.json.encode({"much": "x" * 600_000}).decode()
+    await place.pool.execute(
+        "INSERT INTO events (workspace_id, action, meta) VALUES ($1, 'checkpoint', $2)", place.tenant.workspace, much
+    )
+    await place.relay()
+
+    assert (await place.verify()).code == 0
+
+
+async def test_a_delivery_whose_events_stand_in_another_order_in_the_stream_is_found(place: Place) -> None:
+    """Told again in the wrong order, from a stream that was emptied."""
+    messages = await place.audit.messages()
+    last = [one for one in messages if msgspec.json.decode(one.data)["action"] == "sent"][-1]
+    async with place.jetstream() as jetstream:
+        await jetstream.purge_stream(place.topology.audit_stream.name)
+        for message in [last, *(one for one in messages if one is not last)]:
+            await jetstream.publish(message.subject, message.data)
+
+    ran = await place.verify()
+
+    assert (ran.code, kinds(ran)) == (1, ["order_in_stream"])
+    assert ran.json["differences"][0]["event_id"] == last.headers["Nats-Msg-Id"]
+
+
 async def test_what_the_stream_has_twice_is_no_difference(place: Place) -> None:
     message = (await place.audit.messages())[0]
     async with place.jetstream() as jetstream:
@@ -210,6 +263,7 @@ async def test_without_the_stream_only_the_database_is_asked(database: Database)
     left_out, off = await place.verify("--no-stream"), await place.verify("--nats-url", "off")
 
     assert (left_out.code, off.code) == (0, 0)
+    assert "cannot be seen without it" in left_out.json["notes"][0]
     assert "messages" not in left_out.json["checked"]
 
 

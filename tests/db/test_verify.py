@@ -1,5 +1,6 @@
 """The fold of `autopost verify`: what was doctored, deleted or cut off is found, and named for what it is."""
 
+import json
 from uuid import UUID
 
 import pytest
@@ -27,9 +28,11 @@ async def retried(database, tenant: Tenant) -> UUID:
         ("status = 'dead'", {"status", "given_up"}),
         ("status = 'queued'", {"status", "queue"}),
         ("attempt = 5", {"attempt"}),
+        ("max_attempts = 6", {"max_attempts"}),
         ("provider_message_id = '18'", {"provider_message_id"}),
         ("provider_message_id = NULL", {"provider_message_id"}),
         ("sent_at = sent_at - interval '2 minutes'", {"sent_at"}),
+        ("sent_at = sent_at + interval '1 millisecond'", {"sent_at"}),
         ("sent_at = NULL", {"sent_at"}),
         ("slot_at = slot_at + interval '1 millisecond'", {"slot_at"}),
         ("created_at = created_at - interval '1 day'", {"created_at"}),
@@ -241,6 +244,42 @@ async def test_an_orphan_is_an_event_whose_delivery_is_gone_without_being_forgot
     forgotten = await database.pool.fetchval(query, tenant.workspace, UUID(int=0))
 
     assert (lost, forgotten) == (5, 0)
+
+
+@pytest.mark.parametrize("what", ["message", "channel"])
+async def test_an_event_whose_message_or_channel_is_gone_is_an_orphan(database, tenant, retried, what):
+    await tamper(database.pool, "DELETE FROM deliveries WHERE delivery_id = $1", retried)
+    await tamper(database.pool, "UPDATE events SET delivery_id = NULL")
+    assert await orphans(database.pool, tenant) == []
+    await tamper(database.pool, f"DELETE FROM {what}s WHERE workspace_id = $1", tenant.workspace)
+
+    found = await orphans(database.pool, tenant)
+    await database.pool.execute("INSERT INTO forgotten VALUES ('messages', now() + interval '1 minute')")
+    forgotten = await orphans(database.pool, tenant)
+
+    assert len(found) == 5
+    assert all(f"{what}_id" in one for one in found)
+    assert len(forgotten) == (0 if what == "message" else 5)
+
+
+async def orphans(executor, tenant: Tenant) -> list[dict]:
+    query = "SELECT differences FROM verify_events($1, '-infinity', $2)"
+    found: list[dict] = json.loads(await executor.fetchval(query, tenant.workspace, UUID(int=0)))
+    return found
+
+
+async def test_how_often_it_may_be_tried_is_what_was_given_and_what_hands_have_added(database, tenant, operator):
+    await tenant.channel()
+    await tenant.enqueue(max_attempts=2)
+    await tenant.commit(permanent(await tenant.claim_one()))
+    delivery = (await tenant.only_delivery())["delivery_id"]
+    assert await kinds(database.pool, tenant.workspace) == set()
+    assert await operator.requeue_one(delivery) == "requeued"
+    assert await kinds(database.pool, tenant.workspace) == set()
+
+    await tamper(database.pool, "UPDATE deliveries SET max_attempts = 2")
+
+    assert await differences(database.pool, tenant.workspace) == [("max_attempts", str(delivery), "6", "2")]
 
 
 async def test_a_row_that_is_not_the_workspaces_own_is_not_looked_at(database, tenant, retried):

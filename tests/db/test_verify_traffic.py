@@ -138,8 +138,15 @@ async def test_after_random_traffic_every_delivery_is_what_its_events_say(databa
                 assert await differences(database.pool, tenant.workspace) == [], f"seed {seed}, step {step}"
 
         assert await anonymous(database.pool, tenant.workspace) == []
+        assert await orphans(tenant) == 0
         happened |= {row["what"] for row in await tenant.events()}
     assert happened >= HAPPENED
+
+
+async def orphans(tenant: Tenant) -> int:
+    query = "SELECT found FROM verify_events($1, '-infinity', $2, 100000)"
+    found: int = await tenant.db.fetchval(query, tenant.workspace, UUID(int=0))
+    return found
 
 
 async def test_verify_in_the_middle_of_claims_and_commits_finds_nothing(database, tenant):
