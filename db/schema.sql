@@ -146,6 +146,9 @@ CREATE TABLE channels (
 CREATE INDEX channels_by_tag ON channels USING gin (tags);
 -- Nearly always empty: a commit asks it whether any channel's streak is to be reset.
 CREATE INDEX channels_in_trouble ON channels (workspace_id) WHERE error_streak > 0;
+-- Nearly always empty: a claim asks it whether a pause has run out that a catch-up policy follows.
+CREATE INDEX channels_to_catch_up ON channels (workspace_id)
+WHERE paused_until IS NOT NULL AND catch_up ->> 'policy' <> 'all';
 
 CREATE TABLE platform_limits (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -912,6 +915,7 @@ SET check_function_bodies = off;
 \ir functions/bind_credential.sql
 \ir functions/bot_backlog.sql
 \ir functions/bury_media.sql
+\ir functions/catch_up_begins.sql
 \ir functions/catch_up_excess.sql
 \ir functions/channel_drift.sql
 \ir functions/channel_is_sound.sql
@@ -949,9 +953,11 @@ SET check_function_bodies = off;
 \ir functions/doom_media.sql
 \ir functions/doom_strays.sql
 \ir functions/drop_event_partition.sql
+\ir functions/drop_excess.sql
 \ir functions/due_of.sql
 \ir functions/due_workspaces.sql
 \ir functions/enable_channels.sql
+\ir functions/end_pauses.sql
 \ir functions/end_round.sql
 \ir functions/enqueue_distinct_posts.sql
 \ir functions/enqueue_messages_and_deliveries.sql
@@ -973,6 +979,7 @@ SET check_function_bodies = off;
 \ir functions/fold_deliveries.sql
 \ir functions/forget_uploads.sql
 \ir functions/hold_claims.sql
+\ir functions/hold_excess.sql
 \ir functions/hold_staged_post.sql
 \ir functions/holds_relay.sql
 \ir functions/id_in.sql

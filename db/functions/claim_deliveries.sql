@@ -12,10 +12,11 @@
 -- Verify       the last attempt may have arrived, and the channel wants the platform to be asked before another
 -- Empty        when the workspace is not active, another claim is in it right now, or nothing may go out yet
 -- Cost         follows what is claimed: only channels that channel_due calls due are looked at, each once
--- Changes      queued | retry -> sending
+-- Changes      queued | retry -> sending; where a pause has run out, what the catch-up policy drops: see end_pauses
 -- Appends      send_attempt
--- Locks        platform_limits, channels, deliveries: each by key. After platform_limits it skips what others hold.
--- Steps        ready_channels, wake_sleepers, choose_deliveries, settle_channels, claimed_in_common, and the taking here
+-- Locks        platform_limits, channels, deliveries: each by key. After platform_limits it skips what others hold, but
+--              for what end_pauses locks.
+-- Steps        end_pauses, ready_channels, wake_sleepers, choose_deliveries, settle_channels, claimed_in_common, and the taking here
 --
 -- How a channel is closed. What a claim reads in the queue may be outdated by a delivery that is being
 -- enqueued. So a channel is declared empty only under FOR UPDATE on its channel_due, which no transaction can share
@@ -74,6 +75,17 @@ BEGIN
     PERFORM 1 FROM workspaces w WHERE w.workspace_id = p_workspace_id AND w.status = 'active';
     IF NOT FOUND THEN
         RETURN;
+    END IF;
+
+    IF EXISTS (
+        SELECT 1
+        FROM channels c
+        WHERE c.workspace_id = p_workspace_id
+          AND c.enabled
+          AND c.paused_until <= coalesce(p_now, clock_timestamp())
+          AND c.catch_up ->> 'policy' <> 'all'
+    ) THEN
+        PERFORM end_pauses(p_workspace_id, p_run_id, coalesce(p_now, clock_timestamp()));
     END IF;
 
     -- Only when the token groups are locked is it "now".

@@ -7,11 +7,10 @@
 -- platform     narrows the rate group to one platform
 -- Verdicts     resumed, enabled; still_disabled (the pause has ended, but the channel is off: enable it);
 --              unchanged (there was nothing to end); not_found. `dropped` is what the catch-up left out.
--- Changes      queued | retry -> failed_permanent, code catch_up_dropped, for what is dropped; attempt is not touched
+-- Changes      what is dropped: see drop_excess
 -- Appends      catch_up_dropped per delivery (result ok: nothing failed), channel_enabled, manual: true, per channel
--- Locks        messages of what may be dropped, then channels, deliveries and their triggers' tables: each by key.
---              The first, because whoever posts the content again in this moment finds the delivery waiting and is
---              deduplicated by it: either that makes it young in time, or it comes after and finds it dropped.
+-- Locks        messages of what may be dropped (hold_excess), then channels, deliveries and their triggers' tables: each
+--              by key
 -- Raises       AP010 without operator or reason, AP011 unless one channel or one rate group is named.
 CREATE OR REPLACE FUNCTION open_channels(
     p_workspace_id uuid,
@@ -35,17 +34,7 @@ DECLARE
     _opening uuid[];
     _dropped jsonb;
 BEGIN
-    SELECT array_agg(m.message_id)
-    INTO _messages
-    FROM (
-        SELECT m.message_id
-        FROM messages m
-        WHERE m.workspace_id = p_workspace_id
-          AND m.message_id IN (SELECT x.message_id FROM catch_up_excess(p_workspace_id, _channels, _now) AS x)
-        ORDER BY m.hash_version, m.content_hash
-        FOR NO KEY UPDATE
-    ) AS m;
-
+    _messages := hold_excess(p_workspace_id, _channels, _now);
     PERFORM 1
     FROM channels c
     WHERE c.workspace_id = p_workspace_id
@@ -60,40 +49,11 @@ BEGIN
     WHERE c.workspace_id = p_workspace_id
       AND c.channel_id = ANY (_channels)
       AND (p_enable OR c.enabled)
-      AND (NOT c.enabled OR c.paused_until > _now);
+      AND (NOT c.enabled
+           OR c.paused_until > _now
+           OR (p_enable AND c.error_streak > 0 AND c.paused_until IS NOT NULL)); -- it ran out, and no claim has come yet
 
-    WITH excess AS MATERIALIZED (
-        SELECT d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.status, x.last_seen_at, x.policy
-        FROM catch_up_excess(p_workspace_id, _opening, _now) AS x
-        JOIN deliveries d
-          ON d.workspace_id = p_workspace_id
-         AND d.delivery_id = x.delivery_id
-        WHERE d.status IN ('queued', 'retry')
-          AND x.message_id IN (SELECT unnest(_messages))
-        ORDER BY d.delivery_id
-        FOR UPDATE OF d
-    ), moved AS (
-        UPDATE deliveries d
-        SET status = 'failed_permanent',
-            next_retry_at = NULL,
-            hold_reason = NULL,
-            last_error = jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery', 'code', 'catch_up_dropped'),
-            event_count = d.event_count + 1,
-            updated_at = _now
-        FROM excess x
-        WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = x.delivery_id
-    ), told AS (
-        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
-        SELECT p_workspace_id, x.delivery_id, x.message_id, x.channel_id, 'catch_up_dropped', x.attempt,
-               event_meta(x.trace_id, NULL, _signature || jsonb_build_object(
-                   'from_status', x.status, 'catch_up', x.policy, 'last_seen_at', x.last_seen_at))
-        FROM excess x
-        ORDER BY x.delivery_id
-    )
-    SELECT jsonb_object_agg(n.channel_id, n.dropped)
-    INTO _dropped
-    FROM (SELECT x.channel_id, count(*) AS dropped FROM excess x GROUP BY x.channel_id) AS n;
+    _dropped := drop_excess(p_workspace_id, _opening, _messages, NULL, _signature, _now);
 
     -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere.
     RETURN QUERY

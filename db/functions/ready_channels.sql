@@ -46,6 +46,8 @@ BEGIN
             FROM channels c
             WHERE c.workspace_id = p_workspace_id
               AND c.channel_id = k.channel_id
+              -- One whose pause ran out since the claim began: the next one ends it first, see end_pauses.
+              AND (c.paused_until <= p_now AND c.enabled AND c.catch_up ->> 'policy' <> 'all') IS NOT TRUE
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS c
     )

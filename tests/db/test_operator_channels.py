@@ -315,3 +315,51 @@ async def test_quarantine_shows_what_waits_why_and_until_when(tenant, operator):
     assert rows[0]["until"] == (await tenant.state(paused))["paused_until"]
     assert rows[2]["until"] is None
     assert all(row["since"] <= datetime.now(UTC) for row in rows)
+
+
+async def test_a_pause_that_runs_out_is_followed_by_the_catch_up(tenant, operator):
+    channel = await tenant.channel(catch_up={"policy": "newest", "keep": 1})
+    await operator.pause(channel, **{"for": timedelta(milliseconds=200)})
+    *lost, newest = await piled_up(tenant, channel, 4, 3, 2, 1)
+
+    [claim] = await eventually(tenant.claim)
+
+    events = await tenant.events("catch_up_dropped")
+    assert claim["delivery_id"] == newest
+    assert {event["delivery_id"] for event in events} == set(lost)
+    assert meta(events[0]).items() >= {"how": "pause_ended", "run_id": str(tenant.run_id)}.items()
+    assert (await tenant.state(channel))["paused_until"] is None
+    await piled_up(tenant, channel, 2, 1)
+    assert len(await tenant.claim()) == 2  # it was followed once
+
+
+async def test_a_channel_that_is_off_when_its_pause_runs_out_catches_up_when_it_is_enabled(tenant, operator):
+    channel = await tenant.channel(catch_up={"policy": "newest", "keep": 1})
+    await tenant.set_channel(channel, "paused_until = now() - interval '1 hour', enabled = false")
+    *_, newest = await piled_up(tenant, channel, 2, 1)
+    assert await tenant.claim() == []
+    assert await tenant.events("catch_up_dropped") == []
+
+    await operator.enable(channel)
+
+    assert await claimed(tenant) == [newest]
+
+
+async def test_a_pause_that_ran_out_before_there_was_a_policy_is_no_matter_of_it(tenant):
+    channel = await tenant.channel()
+    await tenant.set_channel(channel, "paused_until = now() - interval '1 hour'")
+    deliveries = await piled_up(tenant, channel, 2, 1)
+
+    await tenant.set_channel(channel, """catch_up = '{"policy": "newest", "keep": 1}'""")
+
+    assert await claimed(tenant) == deliveries
+
+
+async def test_enabling_a_channel_whose_pause_ran_out_unseen_catches_up(tenant, operator):
+    channel = await tenant.channel(catch_up={"policy": "newest", "keep": 1})
+    await tenant.set_channel(channel, "paused_until = now() - interval '1 hour', error_streak = 1")
+    *_, newest = await piled_up(tenant, channel, 2, 1)
+
+    await operator.enable(channel)
+
+    assert await claimed(tenant) == [newest]

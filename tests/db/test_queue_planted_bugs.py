@@ -55,6 +55,10 @@ BUGS = {
     "running lease": [("recover_sending_leases", "< _now\n", "< _now + interval '10 minutes'\n")],
     "before its time": [("wake_sleepers", "s.sort_at <= p_now", "s.sort_at <= p_now + interval '1 minute'")],
     "pause": [("channel_opens_at", "ELSE greatest(p_channel.paused_until, p_at)", "ELSE p_at")],
+    "catch-up after a pause": [
+        ("claim_deliveries", "AND c.catch_up ->> 'policy' <> 'all'\n", "AND false\n"),
+        ("ready_channels", "AND (c.paused_until <= p_now AND c.enabled AND", "AND (false AND"),
+    ],
     "switch-off": [("channel_opens_at", "WHEN NOT p_channel.enabled THEN 'infinity'", "WHEN false THEN 'infinity'")],
     "cooldown of a group": [("commit_deliveries", "greatest(g.next_allowed_at, s.until)", "g.next_allowed_at")],
     "streak": [

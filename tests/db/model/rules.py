@@ -117,7 +117,29 @@ def claim(done: Done) -> Explained:
         demand((after.lease or 0) > done.ended, "a lease is ahead", after)
         _check_gates(done, after)
     _check_ledger(done, {done.changes[claim[0]][1].channel for claim in claims})
-    return {claim[0] for claim in claims}
+    return {claim[0] for claim in claims} | _caught_up(done, {done.changes[claim[0]][1].channel for claim in claims})
+
+
+def _caught_up(done: Done, served: set[str]) -> Explained:
+    """A pause that ran out is followed by the catch-up policy before anything goes out of the channel."""
+    over = {
+        channel
+        for channel, terms in done.terms.items()
+        if terms.catch_up and (was := done.view.channel(channel)).enabled and was.paused_until is not None
+    }
+    for channel in over:
+        was, is_ = done.channels.get(channel, (done.view.channel(channel),) * 2)
+        ended = is_.paused_until is None
+        demand(not ended or (was.paused_until or 0) <= done.ended, "a pause lasts", was, is_)
+        demand(ended or channel not in served, "no claim is before the catch-up", was, is_)
+    dropped = {
+        delivery: before
+        for delivery, (before, after) in done.changes.items()
+        if before and before.status in ("queued", "retry") and after.status == "failed_permanent"
+    }
+    for before in dropped.values():
+        demand(before.channel in over, "no lost delivery", "dropped", before)
+    return set(dropped)
 
 
 def _check_gates(done: Done, after: Row) -> None:
