@@ -6,7 +6,8 @@
 --
 -- posts        as for enqueue_messages_and_deliveries, each with its source_ref, in the order in which channels show
 --              them; or as for stage_post, with a request, where media is still to be fetched
--- refused      [{"source_ref", "code", "message", …}]: items that make no sense; told once, and never looked at again
+-- refused      [{"source_ref", "code", "message", …}]: items that make no sense; told once, and never looked at again.
+--              With "quiet": true it is only counted, as passed_over: what a new source is not to post
 -- cursor       laid over the one there is; a null takes a name away. etag and last_modified say that a response was
 --              read to its end, so they are kept only with its last chunk, whatever is given before, and not when an
 --              item was released since the pull began: this response was looked through without it
@@ -38,6 +39,7 @@ DECLARE
     _posts jsonb;
     _staged jsonb;
     _refused jsonb;
+    _passed int;
     _twins text[];
     _chosen int[];
     _routes record;
@@ -124,8 +126,9 @@ BEGIN
         WHERE r.released_at IS NOT NULL
         RETURNING source_ref
     )
-    SELECT coalesce(jsonb_agg(f.item), '[]')
-    INTO _refused
+    SELECT coalesce(jsonb_agg(f.item) FILTER (WHERE NOT f.item ? 'quiet'), '[]'),
+           count(*) FILTER (WHERE f.item ? 'quiet')
+    INTO _refused, _passed
     FROM jsonb_array_elements(p_refused) AS f (item)
     JOIN told t ON t.source_ref = f.item ->> 'source_ref';
     IF NOT p_last OR EXISTS (
@@ -168,6 +171,9 @@ BEGIN
                'validation_failed', coalesce(sum((a.answer ->> 'validation_failed')::int), 0))
     INTO _counters
     FROM jsonb_each(_answers) AS a (place, answer);
+    IF _passed > 0 THEN
+        _counters := _counters || jsonb_build_object('passed_over', _passed);
+    END IF;
     UPDATE pull_sources s
     SET lease_until = greatest(s.lease_until, clock_timestamp() + p_lease)
     WHERE s.workspace_id = p_workspace_id

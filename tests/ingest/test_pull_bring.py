@@ -48,7 +48,7 @@ async def brought(*items: Item) -> Noting:
     source = RssSource(url="https://a.example/", include=("title", "summary", "content"))
     bringer = Bringer(CLAIM, source, gateway, Profiles(), lambda *_: None, Limits())  # type: ignore[arg-type]
     others = asyncio.create_task(gateway.others())
-    fresh = [Fresh(place=place, ref=item.ref, item=item) for place, item in enumerate(map(bounded, items))]
+    fresh = [Fresh(place=place, behind=0, ref=item.ref, item=item) for place, item in enumerate(map(bounded, items))]
     await bringer.take(fresh, {}, last=True)
     others.cancel()
     with suppress(asyncio.CancelledError):

@@ -59,7 +59,12 @@ class ApiPull:
             is_known = stop_when_seen and not fresh
             if following in been or is_known or looks == before:  # the same page again: it heeds no number
                 following = None
-            await self._bringer.take(fresh, self._cursor(document, following, looks), last=following is None)
+            await self._bringer.take(
+                fresh,
+                self._cursor(document, following, looks),
+                last=following is None,
+                newest=place is None if self._source.stop_when_seen else following is None,
+            )
             if following is None:
                 return Ended()
             been.add(following)

@@ -22,6 +22,7 @@ from autopost_ingest.pull.endings import Interrupted, PullFailed
 from autopost_ingest.pull.gateway import Claim, PullGateway, Taken
 from autopost_ingest.pull.items import MOST_WORDS, Item, is_before
 from autopost_ingest.pull.posts import (
+    PassedOver,
     TooLarge,
     TooOld,
     item_refused,
@@ -36,6 +37,8 @@ ROUNDS = 4
 """How often a chunk is offered when channels change meanwhile or others hold what it needs."""
 CHUNK_WORDS = 1024 * 1024
 """What a chunk may say: it is written as one document, and nothing else happens meanwhile."""
+BEGUN = "begun"
+"""In the cursor of a source that is not to post all that it has: whether it was read to its end once."""
 _HELD_BY_OTHERS = frozenset({"40001", "40P01", "55P03"})
 _ITS_OWN_FAULT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError)
 
@@ -45,6 +48,8 @@ class Fresh(Struct, frozen=True, kw_only=True):
 
     place: int
     """Among all that was read."""
+    behind: int
+    """How many were read after it."""
     ref: str
     item: Item
 
@@ -81,30 +86,51 @@ class Bringer:
         self._profiles = profiles
         self._wake = wake
         self._limits = limits
+        self._begins = options.first != "all" and _begins(claim.cursor_json)
 
     async def fresh(self, items: Sequence[Item]) -> list[Fresh]:
         """In the same order; of twins both, so that the second can be told."""
-        named = [Fresh(place=place, ref=item.ref, item=item) for place, item in enumerate(items)]
+        last = len(items) - 1
+        named = [Fresh(place=place, behind=last - place, ref=item.ref, item=item) for place, item in enumerate(items)]
         if not named:
             return []
         unseen = await self._gateway.unseen_pull_items(self._claim, [each.ref for each in named])
         return [each for each in named if each.ref in unseen]
 
     async def take(
-        self, fresh: Sequence[Fresh], cursor: dict[str, Any], *, last: bool, marks: Sequence[Any] = ()
+        self,
+        fresh: Sequence[Fresh],
+        cursor: dict[str, Any],
+        *,
+        last: bool,
+        marks: Sequence[Any] = (),
+        newest: bool = True,
     ) -> None:
-        """``cursor`` is for the end of it; ``marks``, one for each item read, say where it is on the way."""
+        """``cursor`` is for the end of it; ``marks``, one for each item read, say where it is on the way.
+
+        ``newest``: behind these there are no newer ones. ``last``: the source has been read to its end.
+        """
         chunks = list(_chunks(fresh, self._limits.chunk)) or [[]]
         for chunk, following in pairwise(chunks):
-            await self._take(chunk, _cursor_before(following[0].place, marks), last=False)
-        await self._take(chunks[-1], cursor, last=last)
+            before = _cursor_before(following[0].place, marks)
+            await self._take(chunk, before, last=False, newest=newest)
+        await self._take(chunks[-1], cursor, last=last, newest=newest)
 
-    async def _take(self, chunk: Sequence[Fresh], cursor: dict[str, Any], *, last: bool) -> None:
+    async def _take(self, chunk: Sequence[Fresh], cursor: dict[str, Any], *, last: bool, newest: bool) -> None:
         posts = []
         for each in chunk:
-            posts.append(_post(each, self._options, with_media=self._limits.with_media))
+            posts.append(self._post(each, newest=newest))
             await asyncio.sleep(0)  # an item may be long, and requests are waiting
+        if self._begins:
+            cursor = cursor | {BEGUN: last}
         await self._offer(posts, cursor, last=last)
+
+    def _post(self, fresh: Fresh, *, newest: bool) -> _Post:
+        most = self._options.first if newest and isinstance(self._options.first, int) else 0
+        request = request_of(fresh.item, self._options, with_media=self._limits.with_media)
+        if self._begins and fresh.behind >= most:
+            return _Post(ref=fresh.ref, request=request, problem=PassedOver("first", "it was there before"))
+        return _post(fresh, self._options, request)
 
     async def _offer(self, posts: list[_Post], cursor: dict[str, Any], *, last: bool) -> None:
         try:
@@ -194,8 +220,12 @@ def _chunks(fresh: Sequence[Fresh], most: int) -> Iterator[Sequence[Fresh]]:
         yield fresh[first:]
 
 
-def _post(fresh: Fresh, options: Options, *, with_media: bool) -> _Post:
-    request = request_of(fresh.item, options, with_media=with_media)
+def _begins(cursor: dict[str, Any]) -> bool:
+    """Never read to its end: a source that has a cursor but does not say so was read before it was asked to say."""
+    return not cursor.get(BEGUN, bool(cursor))
+
+
+def _post(fresh: Fresh, options: Options, request: PostRequest) -> _Post:
     if fresh.item.is_too_large or len((request.text or "").encode(errors="replace")) > MOST_WORDS:
         reason = f"it says more than {MOST_WORDS} bytes"
         return _Post(ref=fresh.ref, request=request, problem=TooLarge("text", reason))

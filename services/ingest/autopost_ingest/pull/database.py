@@ -84,7 +84,11 @@ async def pull_db(
     )
     marks = [item.mark for item in read.items] if source.cursor else []
     await bringer.take(
-        await bringer.fresh(read.items), {"last_seen": marks[-1]} if marks else {}, last=True, marks=marks
+        await bringer.fresh(read.items),
+        {"last_seen": marks[-1]} if marks else {},
+        last=not (page.more and source.cursor),
+        marks=marks,
+        newest=not page.more,
     )
     if page.more and not source.cursor:
         raise Misconfigured(

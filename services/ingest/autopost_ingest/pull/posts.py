@@ -66,11 +66,17 @@ class TooOld(Refused):
     """The source was told to begin later."""
 
 
+class PassedOver(Refused):
+    """It was there before the source was, and is only to be known."""
+
+
 class TooLarge(Refused):
     """It says more than a post may."""
 
 
 def item_refused(ref: str, problem: Refused | Exception) -> dict[str, Any]:
+    if isinstance(problem, PassedOver):
+        return {"source_ref": ref, "quiet": True}
     match problem:
         case TooOld():
             code = "before_since"

@@ -36,6 +36,8 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     item_tags: bool = False
     """The categories of an item become tags too."""
     routing: Routing = Routing()
+    first: Literal["all", "none"] | Annotated[int, Meta(ge=1, le=1000)] = "all"
+    """Of what a new source already has: all is posted, none, or the newest so many. The rest is known from then on."""
     since: Annotated[datetime, Meta(tz=True)] | None = None
     """What is dated before is told and passed over: a new source is not to post all that it ever had."""
     silent: bool = False
