@@ -1040,6 +1040,7 @@ SET check_function_bodies = off;
 \ir functions/recover_sending_leases.sql
 \ir functions/recover_staged_posts.sql
 \ir functions/redact.sql
+\ir functions/refers_to_channels.sql
 \ir functions/refers_to_deliveries.sql
 \ir functions/refuse_ingress.sql
 \ir functions/refuse_move.sql

@@ -115,10 +115,12 @@ def print_table(rows: Sequence[Row], columns: Collection[str]) -> None:
         click.echo("  ".join(line[place].ljust(widths[place]) for place in kept).rstrip())
 
 
-def tell(order: Order, results: list[Row], columns: Collection[str], done: Collection[str], nothing: str) -> None:
-    """Ends the command: 0 when something was done and nothing asked for was refused, else 1."""
+def tell(
+    order: Order, results: list[Row], columns: Collection[str], done: Collection[str], nothing: str, **beside: list[Row]
+) -> None:
+    """Ends the command: 0 when something was done, be it beside what was asked for, and nothing was refused, else 1."""
     if order.as_json:
-        print_json({"dry_run": order.dry_run, "results": results})
+        print_json({"dry_run": order.dry_run, "results": results, **beside})
     elif results:
         print_table(results, columns)
     else:
@@ -126,4 +128,5 @@ def tell(order: Order, results: list[Row], columns: Collection[str], done: Colle
     if order.dry_run and not order.as_json:
         click.echo("Dry run: nothing was changed.")
     verdicts = {row["verdict"] for row in results}
-    sys.exit(0 if verdicts & set(done) and verdicts <= {*done, "unchanged"} else 1)
+    something = verdicts & set(done) or any(beside.values())
+    sys.exit(0 if something and verdicts <= {*done, "unchanged"} else 1)

@@ -104,7 +104,8 @@ def skip(order: Order, deliveries: tuple[UUID, ...]) -> None:
 def release(order: Order, force: bool) -> None:
     """Emergency: take back what workers hold and will not finish. It is due again in 15 seconds.
 
-    Leaves manual_requeue, and held where a human must decide (`autopost queue resolve`). Counts places anew.
+    Leaves manual_requeue, and held where a human must decide (`autopost queue resolve`). Counts places anew, and
+    says what was miscounted.
     """
 
     async def work() -> tuple[list[Row], list[Row]]:
@@ -115,7 +116,7 @@ def release(order: Order, force: bool) -> None:
     if mended and not order.as_json:
         print_table(mended, MENDED)
     columns = ("delivery_id", "channel_id", "was", "attempt", "verdict")
-    tell(order, released, columns, {"released", "held"}, "Nothing is held beyond its lease.")
+    tell(order, released, columns, {"released", "held"}, "Nothing is held beyond its lease.", recounted=mended)
 
 
 @queue.command()

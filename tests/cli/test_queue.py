@@ -161,6 +161,21 @@ async def test_release_leaves_a_running_lease_alone_unless_it_is_forced(autopost
     assert (forced.code, await statuses(tenant)) == (0, ["retry"])
 
 
+async def test_release_says_which_places_it_has_counted_anew(autopost: Autopost, tenant: Tenant) -> None:
+    channel = await tenant.channel()
+    for_nobody = "UPDATE channel_counters SET total = total + 2 WHERE channel_id = $1 AND side = 'started'"
+
+    await tenant.db.execute(for_nobody, channel)
+    text = await autopost("queue", "release", *SIGNED, "--dry-run")
+    mended = await autopost("queue", "release", *SIGNED, "--json")
+    right = await autopost("queue", "release", *SIGNED, "--json")
+
+    drift = {"channel_id": str(channel), "what": "in_flight", "was": "2", "is_now": "0"}
+    assert (text.code, "in_flight" in text.out) == (0, True)
+    assert (mended.code, mended.json) == (0, {"dry_run": False, "results": [], "recounted": [drift]})
+    assert (right.code, right.json) == (1, {"dry_run": False, "results": [], "recounted": []})
+
+
 async def test_errors_show_what_broke_and_where(autopost: Autopost, tenant: Tenant) -> None:
     await tenant.backlog(await tenant.channel(title="News"), 1)
     await tenant.commit(permanent(await tenant.claim_one(), code="chat_gone", message="the chat\nis gone"))

@@ -80,6 +80,21 @@ async def test_what_nothing_belongs_to_can_be_deleted(tenant):
     assert await tenant.db.fetchval("SELECT count(*) FROM channel_due WHERE channel_id = $1", channel) == 0
 
 
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM platform_limits", "UPDATE platform_limits SET rate_group = 'other'"]
+)
+async def test_a_rate_group_stays_as_long_as_a_channel_is_in_it(tenant, statement):
+    channel = await delivered(tenant)
+
+    with pytest.raises(asyncpg.ForeignKeyViolationError, match="rate group"):
+        await tenant.db.execute(statement)
+
+    await tenant.db.execute("UPDATE platform_limits SET rate_group = rate_group, rate_rps = 5")
+    assert len(await tenant.claim()) == 1
+    await tenant.set_channel(channel, "rate_group = 'new'")
+    await tenant.db.execute("DELETE FROM platform_limits WHERE rate_group <> 'new'")
+
+
 @pytest.mark.parametrize("ends", ["COMMIT", "ROLLBACK"])
 async def test_who_deletes_a_channel_waits_for_who_feeds_it(database, tenant, ends):
     await delivered(tenant)
