@@ -34,6 +34,11 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     dry_run: bool = False
 
+    @property
+    def is_signed(self) -> bool:
+        """It changes something; whoever only looks need not say who he is."""
+        return bool(self.operator)
+
 
 def _login() -> str:
     try:

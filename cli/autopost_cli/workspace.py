@@ -9,13 +9,17 @@ import click
 
 from autopost_cli.operate import Order
 from autopost_cli.operate_gateway import Connection, OperatorGateway, Row, connected, list_workspaces
+from autopost_cli.wakeup import wake_dispatchers
 
 
 @asynccontextmanager
 async def at_work(order: Order) -> AsyncIterator[OperatorGateway]:
+    """Afterwards the dispatchers look: what was changed by hand may have opened a gate. A look too many is harmless."""
     async with connected(order.database_url) as connection:
         workspace = await choose_workspace(connection, order.workspace)
         yield OperatorGateway(connection, workspace, order.operator, order.reason)
+    if order.is_signed and not order.dry_run:
+        await wake_dispatchers(workspace)
 
 
 async def choose_workspace(connection: Connection, meant: str | None) -> UUID:

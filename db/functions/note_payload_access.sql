@@ -7,7 +7,8 @@
 -- lifetime     of the link that is given out; null when the payload itself is shown at once
 -- Verdicts     noted       with "payload_ref", "event_id", "action", "at", "delivery_id", "expires_at"
 --              no_payload  the event is there, and nothing was stored for it
---              not_found   no failure of this workspace has this id or this payload
+--              not_found   no failure of this workspace has this id or this payload, or the session is another's: where
+--                          its setting autopost.workspace_id names a workspace, an operator reads that one's alone
 -- Appends      payload_accessed, with the payload_ref; what it belongs to is in meta: a delivery's own events are only those
 --              that happen to it
 -- Raises       AP010 without operator or reason, AP011 for a lifetime that is none or longer than an hour.
@@ -34,6 +35,11 @@ DECLARE
 BEGIN
     IF p_lifetime <= interval '0' OR p_lifetime > interval '1 hour' THEN
         RAISE EXCEPTION 'a link to a raw payload is good for an hour at most' USING ERRCODE = 'AP011';
+    END IF;
+
+    IF NOT sees_workspace(p_workspace_id)
+       OR p_workspace_id <> nullif(current_setting('autopost.workspace_id', true), '')::uuid THEN
+        RETURN jsonb_build_object('verdict', 'not_found');
     END IF;
 
     IF p_ref ~* '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$' THEN

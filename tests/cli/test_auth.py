@@ -100,6 +100,8 @@ async def test_a_rotation_is_signed_in_the_log_and_the_token_is_nowhere(autopost
         "auth_ref": "news",
         "old_secret_ref": "env:NEWS_TOKEN",
         "new_secret_ref": "sealed",
+        "trace_id": None,
+        "run_id": None,
     }
     assert "canary" not in f"{first} {second} {listed} {events} {await autopost.stored()}"
 

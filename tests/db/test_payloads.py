@@ -10,6 +10,7 @@ import pytest
 from db.builders import Tenant, permanent
 from db.doors import Door, open_door
 from db.test_refuse_ingress import SECOND
+from harness.databases import Database
 
 NOTE = "SELECT note_payload_access($1, $2, $3, $4, $5)"
 
@@ -57,6 +58,22 @@ async def test_a_payload_is_found_by_its_ref_and_by_its_event_and_the_access_is_
     assert (accessed["payload_ref"], accessed["delivery_id"]) == (ref, None)
     assert (meta["operator"], meta["reason"], meta["event_id"]) == ("ann", "because", str(event))
     assert meta["expires_at"] == answer["expires_at"]
+
+
+async def test_a_session_of_one_workspace_reads_no_others_payloads(database: Database, tenant: Tenant) -> None:
+    other = await Tenant.create(database.pool)
+    theirs, ours = ref_in(other), ref_in(tenant)
+    await failed(other, theirs)
+    await failed(tenant, ours)
+    session = await database.connect()
+    await session.execute("SET ROLE autopost_operator")
+    await session.execute(f"SET autopost.workspace_id = '{tenant.workspace}'")
+
+    assert (await note(other.on(session), theirs))["verdict"] == "not_found"
+    assert (await note(tenant.on(session), ours))["verdict"] == "noted"
+    assert await other.events("payload_accessed") == []
+    await session.execute("RESET autopost.workspace_id")
+    assert (await note(other.on(session), theirs))["verdict"] == "noted"
 
 
 @pytest.mark.parametrize(

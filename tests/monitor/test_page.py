@@ -105,6 +105,16 @@ def test_nothing_that_others_wrote_becomes_markup() -> None:
     assert "style=" not in shown
 
 
+def test_what_was_sent_and_held_back_as_twins_lately_is_counted() -> None:
+    seen = report()
+    seen["workspaces"][0]["activity"] = {"sent": 234, "dedup_suppressed": 56, "enqueue": 7}
+
+    page = status_page(seen, VIEWER)
+
+    assert "<dt>Sent</dt><dd>234</dd><small>in the last ten minutes</small>" in page
+    assert "<dt>Duplicates</dt><dd>56</dd>" in page
+
+
 def test_a_reason_is_shown_without_secrets() -> None:
     seen = report()
     seen["workspaces"][0]["channels"] = [channel(state="paused", reason=f"it leaked: {TOKEN}", until="infinity")]

@@ -15,6 +15,8 @@ MOST_CHANNELS = 200
 IN_TIME = 5
 LATE = 60
 """Seconds from which on a wait is worth a colour."""
+LATELY = "in the last ten minutes"
+"""What has ended well is told by its events within the window: to count all there ever was would read all of it."""
 
 _WORST = {"disabled": 0, "paused": 1, "cooling": 2, "window_closed": 3, "full": 4, "open": 5}
 
@@ -51,6 +53,9 @@ def tiles(workspaces: list[Row], staged: list[Row], relay: Row | None, now: date
     def total(status: str) -> int:
         return sum(workspace["counts"].get(status, 0) for workspace in workspaces)
 
+    def lately(action: str) -> int:
+        return sum(workspace["activity"].get(action, 0) for workspace in workspaces)
+
     held, skipped = sum(one["held"] for one in workspaces), sum(one["skipped"] for one in workspaces)
     waiting = sum(one["waiting"] for one in staged)
     return tag(
@@ -65,6 +70,8 @@ def tiles(workspaces: list[Row], staged: list[Row], relay: Row | None, now: date
             f"{number(skipped)} looked at" if skipped else "",
             "bad" if total("dead") > skipped else "",
         ),
+        _tile("Sent", number(lately("sent")), LATELY),
+        _tile("Duplicates", number(lately("dedup_suppressed")), LATELY),
         _waiting("Oldest due", min((due for one in workspaces if (due := _due(one))), default=None), now),
         _tile("Media to fetch", number(waiting), f"the oldest for {lasting(_oldest(staged, now))}" if waiting else ""),
         _lag(relay),
