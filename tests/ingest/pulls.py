@@ -21,6 +21,7 @@ from autopost_ingest.pull.secrets import PullSecrets
 from autopost_runtime.addresses import Guard
 from autopost_runtime.config import ServiceConfig
 from autopost_runtime.fetch import Fetcher
+from autopost_runtime.names import Names
 from autopost_runtime.postgres import open_database
 from autopost_runtime.web import serve
 from harness.databases import Database
@@ -130,6 +131,7 @@ class Pulls:
         pace: Pace | None = None,
         limits: Limits | None = None,
         reader: Reader | None = None,
+        names: Names | None = None,
         wrapped: Callable[[PullGateway], PullGateway] = lambda gateway: gateway,
     ) -> AsyncIterator[Replica]:
         config = ServiceConfig(database_url=self.database.url, database_role="autopost_ingest", database_pool=10)
@@ -139,7 +141,7 @@ class Pulls:
             one = PullOne(
                 gateway,
                 PullSecrets(gateway, environment or {}),
-                Fetcher(HERE),
+                Fetcher(HERE, names=names),
                 reading,
                 Wake(ear, Topology(), staged),  # type: ignore[arg-type]
                 budget or Budget(),

@@ -1,12 +1,16 @@
 """Pull a database: one query, read only, in bounds, and a cursor that passes nothing by."""
 
+import socket
 import tracemalloc
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from autopost_ingest.pull.bring import Limits
 from autopost_ingest.pull.documents import Budget
+from autopost_runtime.names import Names
 from harness.databases import Database
 
 from ingest.pulls import Pulls, Replica
@@ -294,3 +298,19 @@ async def test_a_text_in_another_order_than_the_query_compares_by_is_told(pulls:
     [event] = await pulls.events("ingress_config_error")
     assert "order" in event["message"]
     assert await pulls.refs() == []
+
+
+async def test_a_servers_name_is_looked_up_with_those_of_strangers_before_the_driver_does(pulls: Pulls) -> None:
+    """The server is there, but a name server of strangers would not say so."""
+    asked: list[str] = []
+
+    def unknown(host: str) -> Sequence[str]:
+        asked.append(host)
+        raise socket.gaierror("no such name")
+
+    await pulls.add("db", "db", **SOURCE)
+
+    async with replica(pulls, names=Names(unknown)) as one:
+        await one.puller.round()
+
+    assert (asked, await pulls.error("db")) == ([urlsplit(pulls.database.url).hostname], ("connect", 1))
