@@ -967,6 +967,7 @@ SET check_function_bodies = off;
 \ir functions/event_meta.sql
 \ir functions/event_partitions.sql
 \ir functions/events_are_append_only.sql
+\ir functions/events_are_strict.sql
 \ir functions/expired_event_partitions.sql
 \ir functions/fail_permanent.sql
 \ir functions/fail_push.sql

@@ -6,6 +6,7 @@
 --
 -- Stays        what is live, what its channel's dedup still asks for, and what something happened to since: an event
 --              that changed nothing is no reason to forget what it speaks of
+--              All of it while events are strict (events_are_strict)
 -- Changes      forgotten, so that nobody wonders where the events of these deliveries point
 -- Locks        deliveries by key, past those that somebody holds
 CREATE OR REPLACE FUNCTION retain_deliveries(p_keep interval, p_after jsonb, p_limit int)
@@ -21,6 +22,9 @@ DECLARE
     _gone int;
     _page jsonb;
 BEGIN
+    IF events_are_strict() THEN
+        RETURN jsonb_build_object('gone', 0, 'after', NULL);
+    END IF;
     WITH page AS MATERIALIZED (
         SELECT m.workspace_id, m.message_id, m.created_at
         FROM messages m

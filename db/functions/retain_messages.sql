@@ -3,6 +3,7 @@
 -- Of the messages that are older than `keep`: forgets those that no delivery is left of and that nobody has sent again
 -- since, and of the others the renderings that no delivery is left of. The walk is that of retain_deliveries.
 --
+-- Stays        all of it while events are strict (events_are_strict)
 -- Changes      forgotten
 -- Locks        messages by key, past those that somebody holds: the row is the mutex of its content, so nobody enqueues
 --              it meanwhile, and the statement after the lock sees whoever did before
@@ -22,6 +23,9 @@ DECLARE
     _gone int;
     _renderings int;
 BEGIN
+    IF events_are_strict() THEN
+        RETURN jsonb_build_object('gone', 0, 'renderings', 0, 'after', NULL);
+    END IF;
     WITH page AS MATERIALIZED (
         SELECT m.workspace_id, m.message_id, m.created_at
         FROM messages m

@@ -1,0 +1,13 @@
+-- events_are_strict() -> whether events have foreign keys (db/strict/on.sql), so what they speak of cannot be forgotten
+CREATE OR REPLACE FUNCTION events_are_strict()
+RETURNS boolean
+LANGUAGE sql
+STABLE
+AS $$
+    SELECT EXISTS (
+        SELECT 1
+        FROM pg_constraint k
+        WHERE k.conrelid = 'public.events'::regclass
+          AND k.contype = 'f'
+    )
+$$;
