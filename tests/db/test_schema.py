@@ -18,6 +18,15 @@ JOIN pg_class r ON r.oid = format('public.%I', c.table_name)::regclass
 WHERE c.table_schema = 'public' AND r.relkind IN ('r', 'p') AND NOT r.relispartition AND c.table_name <> 'schema_ledger'
 """
 
+SERVICE_TABLES = {
+    *("dispatcher_state", "forgotten", "guard_walks", "monitor_rounds", "relay_marks", "relay_state", "schema_ledger"),
+    "status_tokens",  # the operator's belong to no workspace
+}
+ACROSS_WORKSPACES = {
+    "one_enabled_endpoint_per_secret": "the secret is what tells the workspace",
+    "one_workspace_per_bot": "a bot's token is refused in a second one",
+}
+
 
 async def test_schema_sql_gives_exactly_what_the_migrations_give(database, empty_database):
     await empty_database.pool.execute(schema_files.schema())
@@ -60,13 +69,61 @@ async def test_every_key_starts_with_the_workspace(database):
     )
 
     others = {row["relname"] for row in rows if row["attname"] != "workspace_id"}
-    assert others == {
-        "dispatcher_state",
-        "forgotten",
-        "guard_walks",
-        "monitor_rounds",
-        "relay_marks",
-        "relay_state",
-        "schema_ledger",
-        "status_tokens",
-    }
+    assert others == SERVICE_TABLES
+
+
+async def test_every_unique_index_has_the_workspace_in_it(database):
+    rows = await database.pool.fetch(
+        """
+        SELECT c.relname AS table_name, i.relname AS index_name
+        FROM pg_index x
+        JOIN pg_class c ON c.oid = x.indrelid
+        JOIN pg_class i ON i.oid = x.indexrelid
+        WHERE x.indisunique AND c.relnamespace = 'public'::regnamespace AND NOT c.relispartition
+          AND NOT EXISTS (
+              SELECT 1
+              FROM pg_attribute a
+              WHERE a.attrelid = c.oid AND a.attname = 'workspace_id' AND a.attnum = ANY (x.indkey)
+          )
+        """
+    )
+
+    assert {row["table_name"] for row in rows} - SERVICE_TABLES == {"credential_bindings", "workspace_endpoints"}
+    assert {row["index_name"] for row in rows if row["table_name"] not in SERVICE_TABLES} == set(ACROSS_WORKSPACES)
+
+
+async def test_every_foreign_key_stays_in_its_workspace(database):
+    """By the same column on both sides, so nothing can refer to what another tenant has."""
+    rows = await database.pool.fetch(
+        """
+        SELECT k.conrelid::regclass::text AS table_name, k.conname
+        FROM pg_constraint k
+        WHERE k.contype = 'f' AND k.connamespace = 'public'::regnamespace
+          AND NOT EXISTS (
+              SELECT 1
+              FROM unnest(k.conkey, k.confkey) AS pair (mine, theirs)
+              JOIN pg_attribute m ON m.attrelid = k.conrelid AND m.attnum = pair.mine
+              JOIN pg_attribute t ON t.attrelid = k.confrelid AND t.attnum = pair.theirs
+              WHERE m.attname = 'workspace_id' AND t.attname = 'workspace_id'
+          )
+        """
+    )
+
+    assert [tuple(row) for row in rows] == []
+
+
+async def test_every_table_of_tenants_names_its_workspace(database):
+    rows = await database.pool.fetch(
+        """
+        SELECT c.relname
+        FROM pg_class c
+        WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND NOT c.relispartition
+          AND NOT EXISTS (
+              SELECT 1
+              FROM pg_attribute a
+              WHERE a.attrelid = c.oid AND a.attname = 'workspace_id' AND a.attnotnull
+          )
+        """
+    )
+
+    assert {row["relname"] for row in rows} == SERVICE_TABLES

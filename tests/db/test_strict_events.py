@@ -1,4 +1,4 @@
-"""Strict mode: with foreign keys the log refuses what it otherwise only finds, the queue works on, and it can be taken back."""
+"""Strict mode: the log refuses what it otherwise only finds, the queue works on, and it can be taken back."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
