@@ -104,9 +104,8 @@ async def test_what_is_requeued_is_claimed_one_by_one(database, tenant, ending, 
 )
 async def test_what_came_back_by_hand_is_what_its_events_say(database, tenant, ending, statement):
     await tenant.channel()
-    await tenant.enqueue()
+    await tenant.enqueue(max_attempts=1)
     delivery = (await tenant.only_delivery())["delivery_id"]
-    await tenant.set_delivery(delivery, "max_attempts = 1")
     claim = await tenant.claim_one()
     if ending:
         await tenant.commit(ending(claim))
