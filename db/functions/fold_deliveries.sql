@@ -8,8 +8,8 @@
 -- retry_is_near    next_retry_at is when a hand brought it back, which sets a time of about then
 -- began_at         when it was enqueued; null when the log begins with a checkpoint
 -- sending_at       when the last attempt was claimed
--- max_attempts     as it was enqueued (5 where the event does not say) or brought back; null when the log begins with a
---                  checkpoint and nobody has brought it back since
+-- max_attempts     as it was enqueued (5 where the event does not say) or brought back by whoever says so: a statement
+--                  of the runbook leaves it alone; null when the log begins with a checkpoint and nobody has said since
 -- skipped          somebody has looked at it since it died
 -- event_count      how many events the row must have counted: all but those that tell of it without changing it
 -- problems         what the log itself gets wrong: an event that cannot follow the one before, a count of attempts that
@@ -98,9 +98,6 @@ AS $$
                (array_agg(j.ts ORDER BY j.seq DESC) FILTER (WHERE j.action = 'send_attempt'))[1] AS sending_at,
                (array_agg(j.max_attempts ORDER BY j.seq DESC) FILTER (WHERE j.max_attempts IS NOT NULL))[1]
                    AS max_attempts,
-               -- Who releases or resolves gives no number: one more, if there is none left.
-               max(j.attempt + 1) FILTER (WHERE j.action = 'manual_requeue' AND j.max_attempts IS NULL)
-                   AS attempts_given,
                (array_agg(j.action = 'manual_skip' OR (j.meta @> '{"skipped": true}' AND j.action = 'checkpoint')
                           ORDER BY j.seq DESC))[1] AS skipped,
                max((j.meta ->> 'sent_at')::timestamptz) FILTER (WHERE j.action = 'checkpoint') AS sent_before,
@@ -119,8 +116,7 @@ AS $$
     )
     SELECT c.delivery_id, f.status, f.attempt, f.provider_message_id, coalesce(f.sent_at, f.sent_before), f.slot_at,
            f.next_retry_at, coalesce(f.retry_is_near, false), f.began_at, f.sending_at,
-           CASE WHEN f.max_attempts IS NOT NULL THEN greatest(f.max_attempts, f.attempts_given) END,
-           coalesce(f.skipped, false), c.events::int, c.message_id, c.channel_id,
+           f.max_attempts, coalesce(f.skipped, false), c.events::int, c.message_id, c.channel_id,
            (CASE WHEN c.mixed THEN ARRAY['events of more than one message or channel'] ELSE '{}' END
                || coalesce(f.problems, '{}'))[1:3]
     FROM counted c

@@ -29,7 +29,7 @@ BEGIN
     RETURN QUERY
     WITH stale AS MATERIALIZED (
         SELECT d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.status AS was,
-               d.sending_lease_until, d.claimed_at,
+               d.sending_lease_until, d.claimed_at, greatest(d.max_attempts, d.attempt + 1) AS max_attempts,
                d.status = 'sending' AND c.on_ambiguous = 'hold' AS on_hold
         FROM delivery_queue q
         JOIN deliveries d
@@ -53,7 +53,7 @@ BEGIN
         SET status = 'retry',
             next_retry_at = CASE WHEN s.on_hold THEN 'infinity' ELSE _now + interval '15 seconds' END,
             hold_reason = CASE WHEN s.on_hold THEN 'manual_stuck_release' END,
-            max_attempts = greatest(d.max_attempts, d.attempt + 1),
+            max_attempts = s.max_attempts,
             last_error = CASE
                 WHEN s.was = 'claimed' THEN d.last_error
                 ELSE jsonb_build_object('category', 'TRANSIENT', 'scope', 'delivery', 'code', 'manual_stuck_release',
@@ -72,7 +72,7 @@ BEGIN
         INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT p_workspace_id, s.delivery_id, s.message_id, s.channel_id, a.action, s.attempt,
                event_meta(s.trace_id, NULL, _signature || jsonb_build_object(
-                   'reason', 'manual_stuck_release', 'note', _signature ->> 'reason',
+                   'reason', 'manual_stuck_release', 'note', _signature ->> 'reason', 'max_attempts', s.max_attempts,
                    'from_status', s.was, 'lease_until', s.sending_lease_until, 'claimed_at', s.claimed_at,
                    'ambiguous', nullif(s.was = 'sending', false), 'forced', nullif(p_force, false)))
         FROM stale s

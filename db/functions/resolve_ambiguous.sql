@@ -120,6 +120,7 @@ BEGIN
             event_meta(_held.trace_id, NULL, _signature || jsonb_build_object(
                 'from_status', _held.status, 'hold_reason', _held.hold_reason,
                 'part', _part, 'provider_message_id', _sent_as,
+                'max_attempts', CASE WHEN _verdict <> 'sent' THEN greatest(_held.max_attempts, _held.attempt + 1) END,
                 'found', CASE WHEN _sent_as IS DISTINCT FROM p_provider_message_id THEN p_provider_message_id END)));
     RETURN jsonb_build_object('verdict', _verdict, 'attempt', _held.attempt);
 END $$;
