@@ -1,28 +1,23 @@
 """The relay: every committed event reaches AUDIT, in order, whatever happens to NATS and to the stream."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import Any
 
 import msgspec
 import nats
 import pytest
-from autopost_cli.embedded.nats import NatsServer
 from autopost_contracts.events import AUDIT_SCHEMA, SCHEMA_HEADER, VERSION_HEADER, AuditEvent
 from autopost_contracts.subjects import Topology
 from autopost_runtime.streams import ensure_streams
-from db.builders import Tenant, sent
+from db.builders import Tenant
 from harness.databases import Database
 from harness.eventually import eventually
 from nats.js import JetStreamContext
 
+from monitor.load import PLENTY, Load, killed
 from monitor.relaying import Audit, out_of_order, relaying
-
-CLAIMERS = 8
-PLENTY = timedelta(minutes=1)
 
 
 @pytest.fixture
@@ -32,54 +27,10 @@ async def shop(quiet_database: Database) -> Tenant:
     return tenant
 
 
-class Load:
-    """Posts, claims and commits without end, by as many claimers as the issue asks for."""
-
-    def __init__(self, tenant: Tenant) -> None:
-        self._tenant = tenant
-        self._stopping = asyncio.Event()
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._produce())
-            for _ in range(CLAIMERS):
-                group.create_task(self._consume())
-            try:
-                yield
-            finally:
-                self._stopping.set()
-
-    async def _produce(self) -> None:
-        while not self._stopping.is_set():
-            await self._tenant.enqueue()
-
-    async def _consume(self) -> None:
-        while not self._stopping.is_set():
-            claims = await self._tenant.claim(5)
-            if claims:
-                await self._tenant.commit(*(sent(claim) for claim in claims))
-
-    async def goes_on(self, events: int = 100) -> None:
-        """Until so many more were written."""
-        before = await self._tenant.count("events")
-
-        async def enough() -> bool:
-            return await self._tenant.count("events") >= before + events
-
-        await eventually(enough, within=PLENTY)
-
-
 @asynccontextmanager
 async def jetstream(url: str) -> AsyncIterator[JetStreamContext]:
     async with await nats.connect(url) as client:
         yield client.jetstream()
-
-
-async def killed(server: NatsServer) -> None:
-    assert server.process
-    server.process.kill_group()
-    await server.process.exited()
 
 
 async def test_an_event_is_told_with_its_id_its_schema_and_its_trace(quiet_database, shop, nats_url, nats_namespace):

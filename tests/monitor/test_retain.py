@@ -1,16 +1,19 @@
 """Retention as the monitor does it: whole rounds, in its own role, each guard once among replicas."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import pytest
+from autopost_contracts.ids import WorkspaceId
 from autopost_monitor.config import MonitorConfig
 from autopost_monitor.gateway import Gateway
-from autopost_monitor.guards import guard_store, lead_guards
+from autopost_monitor.guards import guard_store, lead_guards, lead_queue_guards
 from autopost_monitor.lead import Turns
 from autopost_monitor.retain import Batches, Retention
 from autopost_monitor.retain_events import EventRetention
@@ -18,6 +21,7 @@ from autopost_monitor.retain_gateway import RetainGateway
 from autopost_monitor.retain_payloads import PayloadRetention
 from autopost_monitor.rounds import Rounds
 from autopost_runtime.config import ConfigError, load
+from autopost_runtime.jetstream import open_bus
 from autopost_runtime.objects import open_objects
 from autopost_runtime.postgres import open_database
 from autopost_runtime.service import Service
@@ -136,11 +140,27 @@ async def test_a_store_that_is_away_ends_the_round_and_not_the_service() -> None
 
 
 @asynccontextmanager
-async def replica(config: MonitorConfig) -> AsyncIterator[None]:
+async def replica(config: MonitorConfig, asked: Counter[str]) -> AsyncIterator[None]:
     """The guards of one monitor, as it wires them."""
+
+    class Counted(Gateway):
+        async def active_workspaces(self) -> list[WorkspaceId]:
+            asked["recover"] += 1
+            return await super().active_workspaces()
+
+        async def ensure_event_partitions(self, ahead: timedelta) -> int:
+            asked["partitions"] += 1
+            return await super().ensure_event_partitions(ahead)
+
     service = Service("monitor")
-    async with open_database(config, service) as database, guard_store(config) as objects:
-        rounds = Rounds(service, Turns(Gateway(database), uuid4()))
+    async with (
+        open_database(config, service) as database,
+        open_bus(config, service) as bus,
+        guard_store(config) as objects,
+    ):
+        gateway = Counted(database)
+        rounds = Rounds(service, Turns(gateway, uuid4()))
+        lead_queue_guards(config, gateway, bus, rounds)
         lead_guards(config, database, objects, rounds)
         yield
         service.stop()
@@ -153,16 +173,33 @@ async def test_of_two_replicas_each_guard_acts_once(database: Database, tenant: 
     await tenant.drain()
     await age(tenant.db, timedelta(days=60))
     await tenant.db.execute("UPDATE channel_counters SET total = total + 1 WHERE side = 'started'")
-    config = configured(database.url, s3)
-    guards = {"retain", "retain events", "payloads", "collect", "reconcile", "recount", "stuck"}
+    orphaned = await Tenant.create(database.pool)
+    await orphaned.channel()
+    await orphaned.enqueue()
+    await orphaned.claim(lease=timedelta(0))
+    asked: Counter[str] = Counter()
+    config = msgspec.structs.replace(configured(database.url, s3), recover_interval=timedelta(hours=1))
+    guards = {
+        "recover",
+        "partitions",
+        "retain",
+        "retain events",
+        "payloads",
+        "collect",
+        "reconcile",
+        "recount",
+        "stuck",
+    }
 
     async def all_done() -> bool:
         done = await tenant.db.fetch("SELECT round FROM monitor_rounds WHERE done_at IS NOT NULL AND holder IS NULL")
         return {row["round"] for row in done} == guards
 
-    async with replica(config), replica(config):
+    async with replica(config, asked), replica(config, asked):
         await eventually(all_done, within=timedelta(minutes=1))
 
+    assert asked == {"recover": 1, "partitions": 1}
+    assert len(await orphaned.events("sending_lease_expired")) == 1
     assert [event["what"] for event in await tenant.events()] == ["checkpoint"] * 3
     assert await tenant.db.fetch("SELECT * FROM channel_drift($1)", tenant.workspace) == []
     wrong: Any = await tenant.db.fetchval("SELECT max(total) FROM channel_counters WHERE side = 'ended'")

@@ -1,10 +1,8 @@
 """Wire the monitor and run it."""
 
-from datetime import timedelta
 from uuid import uuid4
 
 from aiohttp import web
-from autopost_contracts.subjects import Topology
 from autopost_runtime.http import HttpClient
 from autopost_runtime.jetstream import Bus, open_bus
 from autopost_runtime.logs import get_logger
@@ -18,9 +16,8 @@ from autopost_monitor.alert_targets import alert_targets
 from autopost_monitor.alerts import Alerts
 from autopost_monitor.config import MonitorConfig
 from autopost_monitor.gateway import Gateway
-from autopost_monitor.guards import guard_store, lead_guards
+from autopost_monitor.guards import guard_store, lead_guards, lead_queue_guards
 from autopost_monitor.lead import Turns
-from autopost_monitor.recover import Recovery
 from autopost_monitor.relay import Relay
 from autopost_monitor.relay_gateway import RelayGateway
 from autopost_monitor.relay_watch import RelayWatch
@@ -30,7 +27,6 @@ from autopost_monitor.status_gateway import StatusGateway
 from autopost_monitor.status_reports import Reports
 from autopost_monitor.watch import QueueWatch
 
-PARTITION_CHECK = timedelta(hours=1)
 ALERT_CONNECTIONS = 4
 
 
@@ -42,15 +38,13 @@ async def work(config: MonitorConfig, service: Service) -> None:
         guard_store(config) as objects,
     ):
         gateway = Gateway(database)
-        recovery = Recovery(gateway, bus, Topology(config.nats_namespace), config.claimed_lease)
         watch = QueueWatch(gateway)
         service.health.check("database", gateway.ping)
         service.health.inform("nats", lambda: bus.connected)
 
         turns = Turns(gateway, uuid4())
         rounds = Rounds(service, turns)
-        rounds.lead("recover", config.recover_interval, recovery.round)
-        rounds.lead("partitions", PARTITION_CHECK, lambda: gateway.ensure_event_partitions(config.partitions_ahead))
+        lead_queue_guards(config, gateway, bus, rounds)
         rounds.everywhere("watch", config.snapshot_interval, watch.round)
         if config.nats_url:
             relay_of(config, service, RelayGateway(database, turns.holder), bus, rounds)

@@ -1,16 +1,22 @@
-"""Wire the guards: what forgets, collects, reconciles and looks for what is stuck, each once among all replicas."""
+"""Wire the guards: what takes back, forgets, collects, reconciles, finds what is stuck; each once among replicas."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
+from autopost_contracts.subjects import Topology
+from autopost_runtime.jetstream import Bus
 from autopost_runtime.logs import get_logger
 from autopost_runtime.objects import Objects, open_objects
 from autopost_runtime.postgres import Database
 
 from autopost_monitor.collect import Collector
 from autopost_monitor.collect_gateway import CollectGateway, Keep
+from autopost_monitor.config import MonitorConfig
+from autopost_monitor.gateway import Gateway
 from autopost_monitor.reconcile import EventReconciliation, ReconcileWatch, Recount
 from autopost_monitor.reconcile_gateway import ReconcileGateway
+from autopost_monitor.recover import Recovery
 from autopost_monitor.retain import Batches, Retention
 from autopost_monitor.retain_config import RetainConfig
 from autopost_monitor.retain_events import EventRetention
@@ -18,6 +24,8 @@ from autopost_monitor.retain_gateway import RetainGateway
 from autopost_monitor.retain_payloads import PayloadRetention
 from autopost_monitor.rounds import Rounds
 from autopost_monitor.stuck import Patience, StuckPosts, StuckWatch
+
+PARTITION_CHECK = timedelta(hours=1)
 
 
 @asynccontextmanager
@@ -28,6 +36,13 @@ async def guard_store(config: RetainConfig) -> AsyncIterator[Objects | None]:
         return
     async with open_objects(config) as objects:
         yield objects
+
+
+def lead_queue_guards(config: MonitorConfig, gateway: Gateway, bus: Bus, rounds: Rounds) -> None:
+    """Without these the queue stands still: deliveries of the dead, and no place for the next event."""
+    recovery = Recovery(gateway, bus, Topology(config.nats_namespace), config.claimed_lease)
+    rounds.lead("recover", config.recover_interval, recovery.round)
+    rounds.lead("partitions", PARTITION_CHECK, lambda: gateway.ensure_event_partitions(config.partitions_ahead))
 
 
 def lead_guards(config: RetainConfig, database: Database, objects: Objects | None, rounds: Rounds) -> None:
