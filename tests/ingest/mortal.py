@@ -80,12 +80,10 @@ def mortal_staged_gateway(point: str) -> type[StagedGateway]:
             if point == "remembered":
                 die()
 
-        async def finish_staged_post(
-            self, post: StagedPost, content: dict[str, Any], *, audit_deduped: bool
-        ) -> Finished:
+        async def finish_staged_post(self, post: StagedPost, content: dict[str, Any], **told: Any) -> Finished:
             if point == "unfinished":
                 die()
-            finished = await super().finish_staged_post(post, content, audit_deduped=audit_deduped)
+            finished = await super().finish_staged_post(post, content, **told)
             if finished.verdict == "enqueued" and point == "committed":
                 die()
             return finished
