@@ -21,6 +21,7 @@ from autopost_ingest.gateway import Endpoint, Gateway, Push, Verdict
 from autopost_ingest.staged_gateway import Finished, StagedGateway, StagedPost, Taken
 from autopost_runtime import logs
 from autopost_runtime.fetch import Fetched, Fetcher
+from autopost_runtime.postgres import Database
 from harness.buckets import Bucket
 from msgspec.structs import replace
 
@@ -28,7 +29,7 @@ from ingest.pictures import GUARD
 from ingest.workshop import configured, ingesting
 
 POINTS = (
-    *("received", "admitted", "leased", "taken", "downloading", "downloaded", "noted", "putting", "put"),
+    *("received", "admitting", "admitted", "leased", "taken", "downloading", "downloaded", "noted", "putting", "put"),
     *("remembered", "unfinished", "committed"),
 )
 """In the order in which a post meets them."""
@@ -38,11 +39,25 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+class DyingDatabase:
+    """Dies when all is written and nothing committed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def fetchval(self, query: str, *args: Any) -> Any:
+        async with self._database.acquire() as connection, connection.transaction():
+            await connection.fetchval(query, *args)
+            die()
+
+
 def mortal_gateway(point: str) -> type[Gateway]:
     class Mortal(Gateway):
         async def admit_posts(self, endpoint: Endpoint, posts: Sequence[Push], *, audit_deduped: bool) -> list[Verdict]:
             if point == "received":
                 die()
+            if point == "admitting":
+                self._database = DyingDatabase(self._database)  # type: ignore[assignment]
             verdicts = await super().admit_posts(endpoint, posts, audit_deduped=audit_deduped)
             if point == "admitted":
                 die()

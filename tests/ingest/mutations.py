@@ -7,10 +7,41 @@ from typing import Any
 
 Post = dict[str, Any]
 
+MOST_REPEATED = 1_000
+"""Or what is repeated three times would be a body that the limit on bodies keeps out anyway."""
+STORED_REF = "sha256:" + "1" * 64
+"""A test may store something under it; nothing is under others."""
+SOURCES = (
+    *(("file_id", "x1"), ("attachment_token", "x1"), ("blob_ref", STORED_REF), ("blob_ref", "sha256:" + "0" * 64)),
+    *(("url", "https://a.example/x.png"), ("url", "https://u:p@a.example/x.png"), ("url", "http://[::1]/a b?c#d")),
+)
+MOMENTS = (
+    *(
+        "2026-12-01T10:00:00+03:00",
+        "2100-02-28T23:59:59.999999999Z",
+        "2000-01-01T00:00:00Z",
+        "2199-12-31T23:59:59-14:00",
+    ),
+    *(
+        "2026-12-01T10:00:00",
+        "0001-01-01T00:00:00+23:59",
+        "9999-12-31T23:59:59-14:00",
+        "2026-12-01",
+        "2026-12-01T24:00:00Z",
+    ),
+)
+
 NASTY: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1.5, 10**18, 10**19, 1e308, "", " ", "a" * 5000, "\x00", "\ud800", "\u202e", "😀", "é"),
     *([], {}, [[]], [None], [{}], {"a": None}, {"": {"": {}}}, "2026-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00"),
-    *("0001-01-01T00:00:00+23:59", "2026-02-30T00:00:00Z", "https://a.example", "http://[::1", "javascript:alert(1)"),
+    *(
+        "0001-01-01T00:00:00+23:59",
+        "2026-02-30T00:00:00Z",
+        "9999-12-31T23:59:59-14:00",
+        "https://a.example",
+        "http://[::1",
+        "javascript:alert(1)",
+    ),
     *("http://a.example:99999/", "//x", "<b>", "</b><i>", "[a](b", "**", "sha256:" + "0" * 64, "{{ text }}", "\\u0000"),
 )
 FIELDS = (
@@ -20,8 +51,11 @@ FIELDS = (
 
 
 class Mutator:
-    def __init__(self, seed: int) -> None:
+    """With ``refs`` every body has a source_ref like no other, if it can be read at all."""
+
+    def __init__(self, seed: int, *, refs: bool = False) -> None:
         self._random = random.Random(seed)
+        self._refs = refs
 
     def body(self) -> bytes:
         """A fifth as they are or nearly so, half and more changed by grammar, the rest broken bytes."""
@@ -53,7 +87,7 @@ class Mutator:
         if pick.random() < 0.2:
             post["meta"] = {"a": [1, {"b": "c"}], "n": pick.random()}
         if pick.random() < 0.2:
-            post["scheduled_for"] = "2026-12-01T10:00:00+03:00"
+            post["scheduled_for"] = pick.choice((*MOMENTS[:4], *MOMENTS[:4], *MOMENTS))
         if pick.random() < 0.2:
             post["silent"] = pick.random() < 0.5
         return post
@@ -80,8 +114,8 @@ class Mutator:
 
     def _medium(self) -> Post:
         kind = self._random.choice(("image", "photo", "video", "animation", "audio", "file", "document"))
-        source = self._random.choice(("file_id", "attachment_token"))
-        return {"type": kind, source: "x1"} | ({"caption": self._text()} if self._random.random() < 0.3 else {})
+        source, value = self._random.choice(SOURCES[:3] * 3 + SOURCES[4:5] * 3 + SOURCES)
+        return {"type": kind, source: value} | ({"caption": self._text()} if self._random.random() < 0.3 else {})
 
     def _mutated(self, post: Post) -> Post:
         changes: tuple[Callable[[Post], None], ...] = (
@@ -120,7 +154,7 @@ class Mutator:
     def _repeat(self, post: Post) -> None:
         for name in ("links", "buttons", "media", "tags"):
             if isinstance(post.get(name), list):
-                post[name] = post[name] * self._random.choice((2, 20, 120))
+                post[name] = (post[name] * self._random.choice((2, 20, 120)))[:MOST_REPEATED]
 
     def _nest(self, post: Post) -> None:
         value: Any = "x"
@@ -129,6 +163,8 @@ class Mutator:
         post["meta"] = {"deep": value}
 
     def _encoded(self, post: Post) -> bytes:
+        if self._refs:
+            post = {**post, "source_ref": self._random.randbytes(16).hex()}
         text = json.dumps(post, ensure_ascii=self._random.random() < 0.5)
         return text.encode(errors="surrogatepass")
 

@@ -142,6 +142,19 @@ async def test_what_is_not_of_its_kind_is_refused_whatever_is_declared(
     assert await why(site.put("/a.png", body, Content_Type="image/png"), kind) == ("wrong_type", True)
 
 
+@pytest.mark.parametrize("kind", ["image", "animation"])
+async def test_a_picture_that_is_a_page_as_well_goes_as_the_picture_that_its_first_bytes_say(
+    site: Pictures, kind: MediaType
+) -> None:
+    """Whatever else it can be read as, and whatever it is said to be, nobody is told so."""
+    polyglot = GIF + b"/*<!DOCTYPE html><script>alert(1)</script>*/" + b"PK\x03\x04" + PDF
+
+    found = await download(site.put("/a.html", polyglot, Content_Type="text/html"), kind)
+
+    assert (found.content_type, found.size) == ("image/gif", len(polyglot))
+    assert await why(site.put("/a.gif", PDF + GIF, Content_Type="image/gif"), kind) == ("wrong_type", True)
+
+
 async def test_each_kind_has_its_own_limit(site: Pictures) -> None:
     limits = {"image": 50, "video": 100, "file": 200}
     sizes: dict[MediaType, int] = {"image": 50, "video": 100, "animation": 100, "audio": 200, "file": 200}

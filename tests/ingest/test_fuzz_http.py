@@ -4,6 +4,7 @@ Runs against ingest as a process of its own, so that its memory is its own.
 """
 
 import asyncio
+import gzip
 import os
 import random
 import re
@@ -12,32 +13,32 @@ from asyncio.subprocess import PIPE, create_subprocess_exec
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 import pytest
 from harness.databases import Database
+from msgspec import Struct
 
-from ingest.door import DEMO
+from ingest.door import DEMO, TABLES
+from ingest.memory import ALLOWED, peak_memory
 from ingest.mutations import Mutator
 from ingest.opening import tell
 
 REQUESTS = 5_000 if os.environ.get("CI") else 1_000
 AT_ONCE = 100
 PATIENCE = 20.0
-MEMORY = 150 * 1024 * 1024
 
 STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})")
 
 
 @asynccontextmanager
-async def ingest(database: Database) -> AsyncIterator[tuple[int, int]]:
+async def ingest(database: Database, patience: str = "300ms") -> AsyncIterator[tuple[int, int]]:
     """Its port and its process id."""
     env = {
         "PATH": os.defpath,
         "AUTOPOST_DATABASE_URL": database.url,
-        "AUTOPOST_BODY_TIMEOUT": "300ms",
-        "AUTOPOST_HEAD_TIMEOUT": "300ms",
+        "AUTOPOST_BODY_TIMEOUT": patience,
+        "AUTOPOST_HEAD_TIMEOUT": patience,
     }
     process = await create_subprocess_exec(sys.executable, "-m", "autopost_ingest", env=env, stdout=PIPE)
     assert process.stdout is not None
@@ -53,16 +54,32 @@ async def ingest(database: Database) -> AsyncIterator[tuple[int, int]]:
         await process.wait()
 
 
+class Lie(Struct):
+    request: bytes
+    bodies: list[bytes]
+    """In the words of each there is a source_ref like no other."""
+    statuses: list[int] = []
+    cut_short: bool = False
+    """Its sender did not hear all that was answered."""
+
+
 class Liar:
     """Requests that are wrong on purpose; ``secret`` is right in all of them, so that they get as far as they can."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._bodies = Mutator(seed)
+        self._bodies = Mutator(seed, refs=True)
+        self._said: list[bytes] = []
         self._last = ["Connection: close"]
 
-    def request(self) -> bytes:
-        return self._random.choice(self._kinds())()
+    def request(self) -> "Lie":
+        self._said = []
+        request = self._random.choice(self._kinds())()
+        return Lie(request, self._said)
+
+    def body(self) -> bytes:
+        self._said.append(self._bodies.body())
+        return self._said[-1]
 
     def _kinds(self) -> tuple[Callable[[], bytes], ...]:
         return (
@@ -75,12 +92,12 @@ class Liar:
         return "\r\n".join(lines).encode("latin-1", "replace")
 
     def plain(self) -> bytes:
-        body = self._bodies.body()
+        body = self.body()
         path = self._random.choice(("/v1/posts", "/v1/posts/x", "/v1/bot/max", "/nowhere", "/v1/posts?x=%ff"))
         return self.head(f"Content-Length: {len(body)}", path=path) + body
 
     def chunked(self) -> bytes:
-        body = self._bodies.body()
+        body = self.body()
         pieces = [body[at : at + 50] for at in range(0, len(body), 50)]
         told = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
         return self.head("Transfer-Encoding: chunked") + told + b"0\r\n\r\n"
@@ -104,7 +121,8 @@ class Liar:
 
     def wrong_length(self) -> bytes:
         length = self._random.choice((-1, "", "abc", "1e3", "9" * 30, 10**9, 300_000, 20, 1, "\xb2"))
-        return self.head(f"Content-Length: {length}") + b'{"text": "a"}'
+        self._said.append(b'{"text": "a", "source_ref": "%s"}' % self._random.randbytes(16).hex().encode())
+        return self.head(f"Content-Length: {length}") + self._said[-1]
 
     def huge_head(self) -> bytes:
         many = [f"X-{number}: {'y' * 50}" for number in range(self._random.choice((90, 101, 5000)))]
@@ -155,49 +173,77 @@ class Liar:
         return self.head("Transfer-Encoding: chunked") + b"8000\r\n%s\r\n" % (b" " * 0x8000) * 12
 
 
-async def answers(port: int, request: bytes, early_close: bool) -> list[int]:
-    """Every status that came back before the connection ended."""
+async def tell_lie(port: int, lie: Lie, early_close: bool) -> None:
+    """Notes every status that came back before the connection ended."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    heard = b""
     try:
-        writer.write(request)
-        if early_close:
-            return []
+        writer.write(lie.request)
+        lie.cut_short = early_close
         async with asyncio.timeout(PATIENCE):
-            return [int(status) for status in STATUS.findall(await reader.read())]
+            while not early_close and (piece := await reader.read(65536)):
+                heard += piece
     except ConnectionError:
-        return []
+        lie.cut_short = True
     finally:
         writer.close()
+    lie.statuses = [int(status) for status in STATUS.findall(heard)]
 
 
-def peak_memory(pid: int) -> int:
-    told = Path(f"/proc/{pid}/status").read_text()
-    return int(told.partition("VmHWM:")[2].split()[0]) * 1024
-
-
-async def test_raw_requests_lead_to_no_5xx_and_a_bounded_memory(
+async def test_raw_requests_lead_to_no_5xx_a_bounded_memory_and_rows_of_what_was_accepted(
     seeded_database: Database, capfd: pytest.CaptureFixture[str]
 ) -> None:
     await seeded_database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
-    liar, statuses, chance = Liar(seed=8), Counter[int](), random.Random(9)
-    requests = iter([(liar.request(), chance.random() < 0.1) for _ in range(REQUESTS)])
+    liar, chance = Liar(seed=8), random.Random(9)
+    lies = [liar.request() for _ in range(REQUESTS)]
+    to_tell = iter([(lie, chance.random() < 0.1) for lie in lies])
     async with ingest(seeded_database) as (port, pid):
 
         async def send() -> None:
-            for request, early_close in requests:
-                statuses.update(await answers(port, request, early_close))
+            for lie, early_close in to_tell:
+                await tell_lie(port, lie, early_close)
 
         await asyncio.gather(*(send() for _ in range(AT_ONCE)))
         peak = peak_memory(pid)
 
+    statuses = Counter(status for lie in lies for status in lie.statuses)
     tell(capfd, f"{REQUESTS} requests: {dict(sorted(statuses.items()))}, peak memory {peak / 1024 / 1024:.0f} MiB")
     assert all(status < 500 for status in statuses)
     assert statuses[202] > 0
-    assert peak < MEMORY
-    receipts = await seeded_database.pool.fetchval("SELECT count(*) FROM ingress_receipts")
-    assert receipts >= statuses[202]
+    assert peak < ALLOWED
+    kept = await seeded_database.pool.fetch("SELECT source_ref FROM ingress_receipts")
+    owners = Counter(owner(lies, ref["source_ref"].encode()) for ref in kept)
+    for place, lie in enumerate(lies):
+        accepted = lie.statuses.count(202)
+        assert accepted == owners[place] or (lie.cut_short and accepted < owners[place] <= len(lie.bodies)), lie.request
     orphans = await seeded_database.pool.fetchval(
         "SELECT count(*) FROM messages m "
         "WHERE NOT EXISTS (SELECT FROM ingress_receipts r WHERE r.run_id = m.first_ingest_run_id)"
     )
     assert orphans == 0
+
+
+def owner(lies: list[Lie], ref: bytes) -> int:
+    [place] = [place for place, lie in enumerate(lies) if any(ref in body for body in lie.bodies)]
+    return place
+
+
+async def test_bodies_that_would_fill_the_memory_are_refused_without_filling_it(seeded_database: Database) -> None:
+    """Thirty MiB in chunks, and a few hundred KiB that unpack to two hundred MiB; ten of each at once."""
+    head = f"POST /v1/posts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {DEMO}\r\n"
+    bomb = gzip.compress(bytes(200 * 1024 * 1024), compresslevel=9)
+    bombs = [
+        f"{head}Content-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n".encode() + bomb,
+        f"{head}Transfer-Encoding: gzip, chunked\r\n\r\n{len(bomb):x}\r\n".encode() + bomb + b"\r\n0\r\n\r\n",
+    ]
+    chunk = b"8000\r\n%s\r\n" % bytes(0x8000)
+    endless = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 960
+    lies = [Lie(request, []) for request in [endless, *bombs] * 10]
+    async with ingest(seeded_database, patience="20s") as (port, pid):
+        await asyncio.gather(*(tell_lie(port, lie, early_close=False) for lie in lies))
+        peak = peak_memory(pid)
+
+    assert peak < ALLOWED
+    assert {status for lie in lies for status in lie.statuses} == {413, 415}
+    for table in TABLES:
+        assert await seeded_database.pool.fetchval(f"SELECT count(*) FROM {table}") == 0

@@ -41,6 +41,14 @@ GOLDEN = [
         PostRequest(text="a", buttons=(Button("Go", "https://example.org"),)),
         "6e3d00f9322862b131b094ef617f97c0e1655ffa812592731a2216b8c4dbc7ab",
     ),
+    (
+        PostRequest(text="look:\n```python\nif a:\n    b  =  1\n\n\n\n```\n  so   it is", parse_mode="Markdown"),
+        "78f4fdd309246284363121caea7bf341e2f883ed5b4851b609c08625769cb525",
+    ),
+    (
+        PostRequest(text="look:  <pre>a\n    b  =  1\n\n\n\n</pre>\n  so   it is", parse_mode="HTML"),
+        "9fb3c30d9290935a39594c46e662378056b914d616b51157f598d4cac3f6595b",
+    ),
 ]
 
 

@@ -203,6 +203,21 @@ async def test_a_changed_channel_is_heard_by_the_next_post(door: Door) -> None:
     assert await door.sql("SELECT count(*) FROM renderings WHERE plan #>> '{parts,0,preview,disabled}' = 'true'") == 1
 
 
+async def test_an_added_channel_gets_the_next_post(door: Door) -> None:
+    before = await door.post({"text": "before"})
+    channel = await door.sql(
+        "INSERT INTO channels (workspace_id, platform, target_id, auth_ref, rate_group, settings) "
+        "SELECT workspace_id, platform, 'a new one', auth_ref, rate_group, '{\"overflow\": \"split\"}' FROM channels "
+        "WHERE title = 'Demo MAX 1' RETURNING channel_id"
+    )
+
+    after = await door.post({"text": "after"})
+
+    assert [answer.json()["channels"]["enqueued"] for answer in (before, after)] == [40, 41]
+    messages = "SELECT array_agg(message_id::text) FROM deliveries WHERE channel_id = $1"
+    assert await door.sql(messages, channel) == [after.json()["message_id"]]
+
+
 async def test_a_channel_that_cannot_show_it_fails_alone(door: Door) -> None:
     answer = await door.post({"text": "я" * 4050})
 
