@@ -162,17 +162,21 @@ async def holder(pool: Any) -> Any:
     return await pool.fetchval("SELECT holder FROM monitor_rounds WHERE round = 'relay'")
 
 
-async def test_a_killed_leader_is_replaced_within_fifteen_seconds(quiet_database, shop, nats_url, nats_namespace):
+async def test_a_killed_leader_is_replaced_within_fifteen_seconds(
+    quiet_database, shop, nats_url, nats_namespace, unused_tcp_port
+):
     audit = Audit(nats_url, nats_namespace)
     place = (quiet_database.url, nats_url, nats_namespace)
 
     async with monitor(*place) as first:
         leader = await eventually(lambda: holder(shop.db), within=PLENTY)
-        async with monitor(*place):
+        async with monitor(*place, http_port=str(unused_tcp_port)):
+            await eventually(lambda: answers(unused_tcp_port), within=PLENTY)
             await shop.enqueue()
             await audit.has_all_of(shop.db)
             recovered = await eventually(lambda: shop.db.fetchval(BEGUN, "recover"), within=PLENTY)
 
+            killed_at = await shop.db.fetchval("SELECT clock_timestamp()")
             first.kill()
             await first.wait()
             await shop.enqueue()
@@ -180,7 +184,8 @@ async def test_a_killed_leader_is_replaced_within_fifteen_seconds(quiet_database
             async def replaced() -> bool:
                 return await holder(shop.db) not in (leader, None)
 
-            await eventually(replaced, within=REPLACED)
+            await eventually(replaced, within=PLENTY)
+            taken_at = await shop.db.fetchval(BEGUN, "relay")
             told = await audit.has_all_of(shop.db)
 
             async def recovering() -> bool:
@@ -188,6 +193,7 @@ async def test_a_killed_leader_is_replaced_within_fifteen_seconds(quiet_database
 
             await eventually(recovering, within=PLENTY)
 
+    assert taken_at - killed_at <= REPLACED
     assert len(told) == len({event.id for event in told})
 
 
@@ -201,7 +207,7 @@ async def test_a_replica_killed_in_the_middle_of_its_rounds_is_replaced_within_f
     await age(shop.db, timedelta(days=100))
     await shop.enqueue()
     await shop.claim(lease=timedelta(0))
-    rounds = {"retain", "recover"}
+    rounds, patient = {"retain", "recover"}, {"command_timeout": "120s", "retain_interval": "1s"}
     blocker = await quiet_database.connect()
     lock = blocker.transaction()
     await lock.start()
@@ -212,10 +218,10 @@ async def test_a_replica_killed_in_the_middle_of_its_rounds_is_replaced_within_f
         found = {row["round"]: row for row in await shop.db.fetch(query, list(rounds), list(known))}
         return found if set(found) == rounds else {}
 
-    async with monitor(*place, command_timeout="120s") as first:
+    async with monitor(*place, **patient) as first:
         begun = await eventually(held_by_others_than, within=PLENTY)
         [dead] = {row["holder"] for row in begun.values()}
-        async with monitor(*place, command_timeout="120s", http_port=str(unused_tcp_port)):
+        async with monitor(*place, **patient, http_port=str(unused_tcp_port)):
             await eventually(lambda: answers(unused_tcp_port), within=PLENTY)
             killed_at = await shop.db.fetchval("SELECT clock_timestamp()")
             first.kill()
@@ -224,14 +230,13 @@ async def test_a_replica_killed_in_the_middle_of_its_rounds_is_replaced_within_f
             await lock.rollback()
 
             async def all_done() -> bool:
-                query = "SELECT count(*) FROM monitor_rounds WHERE round = ANY ($1) AND done_at > $2"
-                return bool(await shop.db.fetchval(query, list(rounds), killed_at) == len(rounds))
+                """What the statement of the dead one held when it was let go is there in the next round."""
+                expired = await shop.events("sending_lease_expired")
+                return await shop.count("deliveries") == len(expired) == 4
 
             await eventually(all_done, within=PLENTY)
 
     assert {name for name, row in again.items() if row["begun_at"] - killed_at > REPLACED} == set()
-    assert await shop.count("deliveries") == 4
-    assert len(await shop.events("sending_lease_expired")) == 4
 
 
 async def answers(port: int) -> bool:
