@@ -12,8 +12,16 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 BEGIN
+    -- Looked for first: ON CONFLICT waits for whoever is moving the gate of the group, and that one may wait for us.
     INSERT INTO platform_limits (workspace_id, platform, rate_group)
-    VALUES (NEW.workspace_id, NEW.platform, NEW.rate_group)
+    SELECT NEW.workspace_id, NEW.platform, NEW.rate_group
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM platform_limits g
+        WHERE g.workspace_id = NEW.workspace_id
+          AND g.platform = NEW.platform
+          AND g.rate_group = NEW.rate_group
+    )
     ON CONFLICT DO NOTHING;
 
     IF TG_OP = 'INSERT' THEN

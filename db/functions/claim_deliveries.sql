@@ -58,6 +58,8 @@ DECLARE
     _token uuid := gen_random_uuid();
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
+    _resting uuid[];
+    _piled uuid[];
     _channels uuid[];
     _taken uuid[] := '{}';
     _slots timestamptz[];
@@ -77,15 +79,16 @@ BEGIN
         RETURN;
     END IF;
 
-    IF EXISTS (
-        SELECT 1
+    _resting := ARRAY(
+        SELECT c.channel_id
         FROM channels c
         WHERE c.workspace_id = p_workspace_id
           AND c.enabled
           AND c.paused_until <= coalesce(p_now, clock_timestamp())
           AND c.catch_up ->> 'policy' <> 'all'
-    ) THEN
-        PERFORM end_pauses(p_workspace_id, p_run_id, coalesce(p_now, clock_timestamp()));
+    );
+    IF _resting <> '{}' THEN
+        _piled := hold_excess(p_workspace_id, _resting, coalesce(p_now, clock_timestamp()));
     END IF;
 
     -- Only when the token groups are locked is it "now".
@@ -95,6 +98,9 @@ BEGIN
     ORDER BY g.platform, g.rate_group
     FOR UPDATE;
     _now := coalesce(p_now, clock_timestamp());
+    IF _resting <> '{}' THEN
+        PERFORM end_pauses(p_workspace_id, p_run_id, _resting, _piled, _now);
+    END IF;
 
     _channels := ready_channels(p_workspace_id, p_limit, p_tolerance, _now);
     IF _channels IS NOT NULL THEN

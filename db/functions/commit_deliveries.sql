@@ -44,6 +44,7 @@ DECLARE
     _claim_tokens uuid[];
     _places tid[];
     _gated uuid[] := '{}';
+    _groups tid[] := '{}';
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
 BEGIN
@@ -64,7 +65,7 @@ BEGIN
 
     IF _some_failed
        OR EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0) THEN
-        _gated := lock_gates(p_workspace_id, p_outcomes);
+        SELECT l.channels, l.groups INTO _gated, _groups FROM lock_gates(p_workspace_id, p_outcomes) AS l;
     END IF;
     _places := hold_claims(p_workspace_id, _delivery_ids, _claim_tokens);
     _now := clock_timestamp();
@@ -250,6 +251,7 @@ BEGIN
         WHERE g.workspace_id = p_workspace_id
           AND g.platform = s.platform
           AND g.rate_group = s.rate_group
+          AND g.ctid = ANY (_groups)
     ), migrated AS (
         UPDATE channels c
         SET target_id = m.migrated_to,

@@ -1,4 +1,4 @@
--- end_pauses(workspace_id, run_id, now)
+-- end_pauses(workspace_id, run_id, channel_ids, message_ids, now)
 --
 -- A pause that ran out ends like one that somebody has ended: with the channel's catch-up policy. The claim does this
 -- first. Until then paused_until stays, and no claim takes anything from the channel (ready_channels), so nothing goes out
@@ -6,8 +6,14 @@
 --
 -- Changes   channels.paused_until; what is dropped: see drop_excess
 -- Appends   catch_up_dropped per delivery
--- Locks     messages of what may be dropped, platform_limits, channels, deliveries: each by key
-CREATE OR REPLACE FUNCTION end_pauses(p_workspace_id uuid, p_run_id uuid, p_now timestamptz)
+-- Locks     channels, deliveries: each by key. The caller holds the messages (hold_excess) and then the groups
+CREATE OR REPLACE FUNCTION end_pauses(
+    p_workspace_id uuid,
+    p_run_id uuid,
+    p_channel_ids uuid[],
+    p_message_ids uuid[],
+    p_now timestamptz
+)
 RETURNS void
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -17,31 +23,23 @@ DECLARE
         SELECT c.channel_id
         FROM channels c
         WHERE c.workspace_id = p_workspace_id
-          AND c.enabled
-          AND c.paused_until <= p_now
-          AND c.catch_up ->> 'policy' <> 'all'
-    );
-    _messages uuid[] := hold_excess(p_workspace_id, _channels, p_now);
-BEGIN
-    PERFORM 1
-    FROM platform_limits g
-    WHERE g.workspace_id = p_workspace_id
-    ORDER BY g.platform, g.rate_group
-    FOR UPDATE;
-
-    _channels := ARRAY(
-        SELECT c.channel_id
-        FROM channels c
-        WHERE c.workspace_id = p_workspace_id
-          AND c.channel_id = ANY (_channels)
+          AND c.channel_id = ANY (p_channel_ids)
           AND c.enabled
           AND c.paused_until <= p_now
         ORDER BY c.channel_id
         FOR NO KEY UPDATE
     );
-    PERFORM drop_excess(p_workspace_id, _channels, _messages, p_run_id, '{"how": "pause_ended"}', p_now);
+BEGIN
+    PERFORM drop_excess(p_workspace_id, _channels, p_message_ids, p_run_id, '{"how": "pause_ended"}', p_now);
 
-    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere.
+    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere; by key, which an
+    -- UPDATE of several channels does not promise.
+    PERFORM 1
+    FROM channel_due d
+    WHERE d.workspace_id = p_workspace_id
+      AND d.channel_id = ANY (_channels)
+    ORDER BY d.channel_id
+    FOR NO KEY UPDATE;
     UPDATE channels c
     SET paused_until = NULL,
         updated_at = p_now

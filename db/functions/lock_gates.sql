@@ -1,10 +1,10 @@
--- lock_gates(workspace_id, outcomes) -> the channels it has locked
+-- lock_gates(workspace_id, outcomes) -> the channels it has locked, and where the groups lie that it has locked
 --
 -- Locks, before any delivery, the groups and channels that these outcomes will write. An outcome that touches
--- neither locks neither, which is nearly every one. A channel that is not among those it returns must not be written: who
--- holds deliveries by then would lock it too late. A streak that begins afterwards is such a one, and begins after them.
-CREATE OR REPLACE FUNCTION lock_gates(p_workspace_id uuid, p_outcomes jsonb)
-RETURNS uuid[]
+-- neither locks neither, which is nearly every one. What is not among those it returns must not be written: who holds
+-- deliveries by then would lock it too late. A streak that begins afterwards begins after them, and a channel that is given
+-- another group meanwhile was refused in the one it had.
+CREATE OR REPLACE FUNCTION lock_gates(p_workspace_id uuid, p_outcomes jsonb, OUT channels uuid[], OUT groups tid[])
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
@@ -27,19 +27,21 @@ BEGIN
       ON d.workspace_id = p_workspace_id
      AND d.delivery_id = o.delivery_id;
 
-    PERFORM 1
-    FROM platform_limits g
-    WHERE g.workspace_id = p_workspace_id
-      AND (g.platform, g.rate_group) IN (
-          SELECT c.platform, c.rate_group
-          FROM channels c
-          WHERE c.workspace_id = p_workspace_id
-            AND c.channel_id = ANY (_cooling)
-      )
-    ORDER BY g.platform, g.rate_group
-    FOR UPDATE;
+    groups := ARRAY(
+        SELECT g.ctid
+        FROM platform_limits g
+        WHERE g.workspace_id = p_workspace_id
+          AND (g.platform, g.rate_group) IN (
+              SELECT c.platform, c.rate_group
+              FROM channels c
+              WHERE c.workspace_id = p_workspace_id
+                AND c.channel_id = ANY (_cooling)
+          )
+        ORDER BY g.platform, g.rate_group
+        FOR UPDATE
+    );
 
-    RETURN ARRAY(
+    channels := ARRAY(
         SELECT c.channel_id
         FROM channels c
         WHERE c.workspace_id = p_workspace_id

@@ -55,7 +55,14 @@ BEGIN
 
     _dropped := drop_excess(p_workspace_id, _opening, _messages, NULL, _signature, _now);
 
-    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere.
+    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere; by key, which an
+    -- UPDATE of several channels does not promise.
+    PERFORM 1
+    FROM channel_due d
+    WHERE d.workspace_id = p_workspace_id
+      AND d.channel_id = ANY (_channels)
+    ORDER BY d.channel_id
+    FOR NO KEY UPDATE;
     RETURN QUERY
     WITH opened AS (
         UPDATE channels c

@@ -14,7 +14,7 @@
 --              allowed.
 -- Appends      sent (attempt as it stands, manual: true, provider_message_id as the delivery has it; `found` when the
 --              operator's is another), or manual_requeue
--- Locks        deliveries and its triggers' tables. The channel's streak is left alone: this says nothing of today.
+-- Locks        for `sent`, claims out of the workspace; deliveries and its triggers' tables. The channel's streak is left alone: this says nothing of today.
 -- Raises       AP010 without operator or reason, AP011 when the decision is neither.
 CREATE OR REPLACE FUNCTION resolve_ambiguous(
     p_workspace_id uuid,
@@ -42,6 +42,10 @@ BEGIN
             USING ERRCODE = 'AP011';
     END IF;
 
+    IF p_decision = 'sent' THEN
+        -- It starts and ends a send, and between the two counts a claim would come the other way round.
+        PERFORM pg_advisory_xact_lock(hashtextextended('claim:' || p_workspace_id, 0));
+    END IF;
     SELECT *
     INTO _held
     FROM deliveries d

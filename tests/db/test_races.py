@@ -7,10 +7,13 @@ from uuid import UUID
 
 import pytest
 from db.builders import NEVER, Tenant, is_waiting, permanent, released, running, sent, transient
+from db.chaos import TAGS, Chaos, Shared
 from db.consistency import consistent
+from db.verified import differences
 from harness.eventually import eventually
 
 SECONDS = 3
+CALLS = 2_000
 
 
 async def test_what_started_first_and_commits_last_is_claimed_by_the_next_claim(database, tenant):
@@ -114,7 +117,7 @@ async def test_a_streak_that_begins_while_a_commit_waits_makes_it_lock_no_channe
             await eventually(lambda: is_waiting(tenant.db, committer.get_server_pid()))
             await tenant.set_channel(channel, "error_streak = 1")
             await punisher.execute("SELECT 1 FROM channels WHERE channel_id = $1 FOR NO KEY UPDATE", channel)
-        await eventually(lambda: _settled(tenant, committer, commit))
+        await eventually(lambda: _done_or_behind(tenant, commit, committer, punisher))
         settled = commit.done()
 
     [verdict] = await commit
@@ -123,8 +126,10 @@ async def test_a_streak_that_begins_while_a_commit_waits_makes_it_lock_no_channe
     assert (await tenant.state(channel))["error_streak"] == 1
 
 
-async def _settled(tenant: Tenant, connection, task) -> bool:
-    return task.done() or await is_waiting(tenant.db, connection.get_server_pid())
+async def _done_or_behind(tenant: Tenant, task, connection, other) -> bool:
+    behind = "SELECT $2 = ANY (pg_blocking_pids($1))"
+    pids = connection.get_server_pid(), other.get_server_pid()
+    return task.done() or await tenant.db.fetchval(behind, *pids)
 
 
 class Dispatcher:
@@ -211,93 +216,28 @@ async def _idle(tenant: Tenant) -> bool:
     return not await tenant.claim() and await tenant.next_due_at() == NEVER
 
 
-# By hand, but in order: an UPDATE of many rows locks them as it finds them, and two of those can always meet head-on.
-REQUEUE = """
-WITH held AS (
-    SELECT delivery_id FROM deliveries WHERE workspace_id = $1 AND status IN ('dead', 'failed_permanent')
-    ORDER BY delivery_id FOR NO KEY UPDATE
-), moved AS (
-    UPDATE deliveries SET status = 'retry', next_retry_at = now(), updated_at = now()
-    WHERE workspace_id = $1 AND delivery_id IN (SELECT delivery_id FROM held) RETURNING delivery_id, attempt
-)
-INSERT INTO events (workspace_id, delivery_id, action, attempt)
-SELECT $1, delivery_id, 'manual_requeue', attempt FROM moved"""
-
-
-class Chaos:
-    """Random calls of every kind on one connection."""
-
-    def __init__(self, tenant: Tenant, channels: list[UUID], chance: random.Random) -> None:
-        self.tenant = tenant
-        self.channels = channels
-        self.chance = chance
-        self.held: list = []
-        self.calls = 0
-
-    async def run(self, until: float) -> None:
-        acts = [self.enqueue, self.batch, self.claim, self.claim, self.commit, self.commit, self.commit]
-        acts += [self.recover, self.pause, self.resume, self.requeue, self.renew, self.group]
-        while asyncio.get_running_loop().time() < until or self.calls < 100:
-            await self.chance.choice(acts)()
-            self.calls += 1
-
-    async def enqueue(self) -> None:
-        await self.tenant.enqueue(tags=self.chance.sample("abcdef", 2))
-
-    async def batch(self) -> None:
-        posts = [await self.tenant.post(tags=self.chance.sample("abcdef", 2)) for _ in range(3)]
-        await self.tenant.put_batch(posts)
-
-    async def claim(self) -> None:
-        self.held += await self.tenant.claim(self.chance.randint(1, 30))
-        self.chance.shuffle(self.held)
-
-    async def commit(self) -> None:
-        endings = [
-            sent,
-            sent,
-            transient,
-            released,
-            permanent,
-            lambda claim: transient(claim, "platform", retry_after_ms=1),
-            lambda claim: transient(claim, "channel", retry_after_ms=1),
-            lambda claim: permanent(claim, "channel"),
-        ]
-        batch, self.held = self.held[:12], self.held[12:]
-        pause = timedelta(milliseconds=self.chance.randint(0, 20))
-        await self.tenant.commit(*(self.chance.choice(endings)(claim) for claim in batch), pause=pause, streak=3)
-
-    async def recover(self) -> None:
-        later = datetime.now(UTC) + timedelta(hours=1)
-        await self.tenant.db.execute("SELECT recover_sending_leases($1, $2, 3)", self.tenant.workspace, later)
-
-    async def pause(self) -> None:
-        channel = self.chance.choice(self.channels)
-        await self.tenant.set_channel(channel, "paused_until = clock_timestamp() + interval '10 ms'")
-
-    async def resume(self) -> None:
-        await self.tenant.set_channel(self.chance.choice(self.channels), "paused_until = NULL, enabled = true")
-
-    async def group(self) -> None:
-        change = self.chance.choice(["enabled = true, paused_until = NULL", "max_parallel = 1 + max_parallel % 3"])
-        await self.tenant.set_channel(self.chance.choice(self.channels), change)
-
-    async def requeue(self) -> None:
-        await self.tenant.db.execute(REQUEUE, self.tenant.workspace)
-
-    async def renew(self) -> None:
-        ids, tokens = [c["delivery_id"] for c in self.held], [c["claim_token"] for c in self.held]
-        await self.tenant.db.fetch("SELECT renew_leases($1, $2, $3)", self.tenant.workspace, ids, tokens)
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_thousands_of_mixed_calls_meet_no_deadlock(database, tenant, seed):
     chance = random.Random(seed)
-    channels = [await tenant.channel(max_parallel=2, route_filter={"include_any": [tag]}) for tag in "abcdef"]
-    actors = [Chaos(tenant.on(await database.connect()), channels, random.Random(chance.random())) for _ in range(6)]
-    until = asyncio.get_running_loop().time() + SECONDS
+    await tenant.group(2000)
+    terms = [
+        {
+            "max_parallel": 3,
+            "rate_rps": chance.choice([None, 500]),
+            "on_ambiguous": chance.choice(["resend", "hold"]),
+            "catch_up": chance.choice([{"policy": "all"}, {"policy": "newest", "keep": 2}]),
+        }
+        for _ in TAGS
+    ]
+    channels = [
+        await tenant.channel(**one, route_filter={"include_any": [tag]}) for one, tag in zip(terms, TAGS, strict=True)
+    ]
+    shared = Shared(channels)
+    actors = [Chaos(tenant.on(await database.connect()), shared, random.Random(chance.random())) for _ in range(8)]
 
-    await asyncio.gather(*(actor.run(until) for actor in actors))
+    await asyncio.gather(*(actor.run(CALLS) for actor in actors))
 
-    assert sum(actor.calls for actor in actors) > 500
+    assert shared.calls.total() >= CALLS
+    assert len(shared.calls) == 19
     assert await consistent(database.pool, tenant.workspace)
+    assert await differences(database.pool, tenant.workspace) == []
