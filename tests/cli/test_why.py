@@ -124,7 +124,7 @@ async def test_a_message_lists_its_channels_and_all_of_them_when_asked(
     message = (await tenant.enqueue("hello", source_ref="item 7"))["message_id"]
     await operator.pause(last)
     claims = await tenant.claim(2)
-    await tenant.commit(sent(claims[0]), transient(claims[1], code="http_502"))
+    await tenant.commit(sent(claims[0]), transient(claims[1], code="http_502", retry_after_ms=3_600_000))
 
     short, full = await autopost("why", message), await autopost("why", "item 7", "--all")
 
