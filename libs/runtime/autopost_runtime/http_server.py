@@ -35,15 +35,18 @@ class Guests:
         self._most = most
         self._most_of_one = most_of_one
         self._here: Counter[str] = Counter()
+        self._all = 0
 
     def come(self, address: str) -> bool:
         """False when there is no room; whoever came must ``leave``."""
-        if self._here.total() >= self._most or self._here[address] >= self._most_of_one:
+        if self._all >= self._most or self._here[address] >= self._most_of_one:
             return False
+        self._all += 1
         self._here[address] += 1
         return True
 
     def leave(self, address: str) -> None:
+        self._all -= 1
         self._here[address] -= 1
         if not self._here[address]:
             del self._here[address]
