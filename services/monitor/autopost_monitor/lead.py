@@ -15,7 +15,7 @@ from autopost_runtime.cancelling import end
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
 
-LEASE = timedelta(seconds=10)
+LEASE = timedelta(seconds=8)
 RENEW = 0.3
 """Of the lease."""
 

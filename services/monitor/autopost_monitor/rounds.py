@@ -12,7 +12,7 @@ from autopost_runtime.service import Service
 
 from autopost_monitor.lead import Turns
 
-ASK = timedelta(seconds=4)
+ASK = timedelta(seconds=3)
 """How often a replica asks for its turn, however rare the round: so long a dead leader's lease goes unnoticed."""
 
 LAST = timedelta(seconds=1)
