@@ -94,21 +94,38 @@ async def test_recovery_takes_no_more_than_it_was_asked_for(tenant):
     assert counts == [2, 2, 1, 0]
 
 
-async def test_a_commit_that_comes_first_wins_over_recovery(database, tenant, claim):
+@pytest.mark.parametrize(("ending", "status"), [(sent, "sent"), (transient, "retry")], ids=["sent", "failed"])
+async def test_a_commit_that_comes_first_wins_over_recovery(database, tenant, claim, ending, status):
     committer = await database.connect()
     async with committer.transaction():
-        await tenant.on(committer).commit(sent(claim))
+        await tenant.on(committer).commit(ending(claim))
         assert await tenant.recover(now=PAST) == 0
 
-    assert (await tenant.only_delivery())["status"] == "sent"
+    assert (await tenant.only_delivery())["status"] == status
     assert await tenant.recover(now=PAST) == 0
 
 
-async def test_a_commit_that_comes_second_is_stale(database, tenant, claim):
+async def test_a_commit_that_has_begun_wins_over_recovery(database, tenant):
+    """It holds one delivery and waits for the next; nothing of it is written yet."""
+    await tenant.backlog(await tenant.channel(), 2)
+    first, second = sorted(await tenant.claim(), key=lambda claim: claim["delivery_id"])
+    holder, committer = await database.connect(), await database.connect()
+    async with holder.transaction():
+        await holder.execute("SELECT 1 FROM deliveries WHERE delivery_id = $1 FOR UPDATE", second["delivery_id"])
+        commit = running(tenant.on(committer).commit(transient(second), transient(first)))
+        await eventually(lambda: is_waiting(tenant.db, committer.get_server_pid()))
+        assert await tenant.recover(now=PAST) == 0
+
+    assert [verdict["verdict"] for verdict in await commit] == ["committed", "committed"]
+    assert await tenant.events("sending_lease_expired") == []
+
+
+@pytest.mark.parametrize("ending", [sent, transient], ids=["sent", "failed"])
+async def test_a_commit_that_comes_second_is_stale(database, tenant, claim, ending):
     recoverer, committer = await database.connect(), await database.connect()
     async with recoverer.transaction():
         assert await tenant.on(recoverer).recover(now=PAST) == 1
-        late = running(tenant.on(committer).commit(sent(claim)))
+        late = running(tenant.on(committer).commit(ending(claim)))
         await eventually(lambda: is_waiting(tenant.db, committer.get_server_pid()))
 
     assert [verdict["verdict"] for verdict in await late] == ["stale"]

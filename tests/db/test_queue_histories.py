@@ -26,3 +26,4 @@ async def test_no_history_breaks_an_invariant(database, shard):
         pytest.fail(f"{violation}\n  {history}")
     print(f"{tally.histories} histories, {tally.steps} steps, {tally.waits} of them waited")  # noqa: T201 -- for -rP
     assert tally.steps >= 40 * tally.histories
+    assert tally.waits > 0, "no step met another's transaction"

@@ -132,6 +132,27 @@ async def _done_or_behind(tenant: Tenant, task, connection, other) -> bool:
     return task.done() or await tenant.db.fetchval(behind, *pids)
 
 
+async def test_the_low_water_does_not_rise_above_what_is_being_put_in(database, tenant):
+    channel = await tenant.channel()
+    await tenant.backlog(channel, 3)
+    before = (await tenant.due(channel))["low_water"]
+    due = "next_due_at = now() - interval '1 hour', swept_at = now() - interval '1 minute'"
+    unsweep = f"UPDATE channel_due SET {due} WHERE channel_id = $1"
+    slow = await database.connect()
+    await tenant.db.execute(unsweep, channel)  # so that the feeder has nothing to write there and holds only its key
+    async with slow.transaction():
+        [older, *_] = await tenant.on(slow).backlog(channel, 10)
+        assert len(await tenant.claim(1)) == 1
+        meanwhile = (await tenant.due(channel))["low_water"]
+    [claim] = await tenant.claim(1)
+    await tenant.db.execute(unsweep, channel)
+    await tenant.claim(1)
+
+    assert meanwhile == before
+    assert claim["delivery_id"] == older
+    assert (await tenant.due(channel))["low_water"] != before  # once nobody puts anything in
+
+
 class Dispatcher:
     """Claims when it is woken or when next_due_at comes; never by a poll."""
 
