@@ -143,8 +143,11 @@ class Machine:
             case "claim":
                 return {"limit": 1 + step.pick % 8}
             case "commit":
-                chosen = [self.choose(step, view, nth) for nth in range(1 + step.pick % 4)]
-                endings = [ENDINGS[(step.chance + 5 * nth) % len(ENDINGS)] for nth in range(len(chosen))]
+                all_arrive = step.chance % 4 == 0  # the short way, in any order
+                chosen = [self.choose(step, view, nth) for nth in range(1 + step.pick % (8 if all_arrive else 4))]
+                endings = [
+                    ENDINGS[0 if all_arrive else (step.chance + 5 * nth) % len(ENDINGS)] for nth in range(len(chosen))
+                ]
                 outcomes = [
                     {"delivery_id": claim[0], "claim_token": claim[1], **ending}
                     for claim, ending in zip(chosen, endings, strict=True)
