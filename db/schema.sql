@@ -1054,7 +1054,6 @@ SET check_function_bodies = off;
 \ir functions/renew_leases.sql
 \ir functions/renew_staged_post.sql
 \ir functions/requeue.sql
-\ir functions/requeue_is_counted.sql
 \ir functions/requeue_is_explained.sql
 \ir functions/requeue_matching.sql
 \ir functions/resolve_ambiguous.sql

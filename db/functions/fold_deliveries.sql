@@ -11,7 +11,8 @@
 -- max_attempts     as it was enqueued (5 where the event does not say) or brought back by whoever says so: a statement
 --                  of the runbook leaves it alone; null when the log begins with a checkpoint and nobody has said since
 -- skipped          somebody has looked at it since it died
--- event_count      how many events the row must have counted: all but those that tell of it without changing it
+-- event_count      how many events the row must have counted: all but those that tell of it without changing it, and
+--                  but a manual_requeue by hand, which knows nothing of a count (ours say a run_id, be it null)
 -- problems         what the log itself gets wrong: an event that cannot follow the one before, a count of attempts that
 --                  does not go on, an event of another message or channel, two with one seq; at most three
 CREATE OR REPLACE FUNCTION fold_deliveries(p_workspace_id uuid, p_delivery_ids uuid[])
@@ -106,7 +107,7 @@ AS $$
         GROUP BY j.delivery_id
     ), counted AS (
         SELECT s.delivery_id,
-               count(*) FILTER (WHERE s.action <> 'checkpoint')
+               count(*) FILTER (WHERE s.action <> 'checkpoint' AND NOT (s.action = 'manual_requeue' AND NOT s.meta ? 'run_id'))
                    + coalesce(max((s.meta ->> 'event_count')::int) FILTER (WHERE s.action = 'checkpoint'), 0) AS events,
                (array_agg(s.message_id ORDER BY s.seq))[1] AS message_id,
                (array_agg(s.channel_id ORDER BY s.seq))[1] AS channel_id,

@@ -63,7 +63,7 @@ BEGIN
             claim_token = NULL,
             sending_started_at = NULL,
             sending_lease_until = NULL,
-            event_count = d.event_count + CASE WHEN s.on_hold THEN 1 ELSE 0 END, -- the other by requeue_is_counted
+            event_count = d.event_count + CASE WHEN s.on_hold THEN 2 ELSE 1 END,
             updated_at = _now
         FROM stale s
         WHERE d.workspace_id = p_workspace_id

@@ -82,6 +82,7 @@ BEGIN
             claim_token = NULL,
             sending_started_at = NULL,
             sending_lease_until = NULL,
+            event_count = d.event_count + 1,
             updated_at = _now
         FROM judged j
         WHERE d.workspace_id = p_workspace_id

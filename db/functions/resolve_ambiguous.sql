@@ -112,6 +112,7 @@ BEGIN
                     coalesce(d.render_meta #> '{series_progress,provider_message_ids}', '[]')
                         || jsonb_build_array(jsonb_build_array(coalesce(p_provider_message_id, 'unknown')))))
             END,
+            event_count = d.event_count + 1,
             updated_at = _now
         WHERE d.workspace_id = p_workspace_id
           AND d.delivery_id = p_delivery_id;

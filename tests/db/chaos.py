@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from db.builders import Tenant, permanent, released, sent, transient
+from db.by_hand import REQUEUE_DEAD, REQUEUE_FAILED
 from db.operators import SIGNED
 
 TAGS = "abcdef"
@@ -48,7 +49,7 @@ class Chaos:
         acts: list[Callable[[], Awaitable[None]]] = [self.claim] * 5 + [self.arrive] * 5 + [self.commit] * 4
         acts += [self.batch] * 3 + [self.enable, self.progress, self.renew] * 2
         acts += [self.recover, self.pause, self.pause_group, self.resume, self.disable, self.requeue, self.skip]
-        acts += [self.release, self.resolve, self.rotate, self.recount, self.change]
+        acts += [self.release, self.resolve, self.rotate, self.recount, self.change, self.requeue_by_hand]
         while self.shared.calls.total() < calls:
             act = self.chance.choice(acts)
             await act()
@@ -107,6 +108,10 @@ class Chaos:
 
     async def requeue(self) -> None:
         await self.call("SELECT verdict FROM requeue($1, $2, $3, $4)", await self.shuffled(GIVEN_UP), *SIGNED)
+
+    async def requeue_by_hand(self) -> None:
+        statement = self.chance.choice([REQUEUE_DEAD, REQUEUE_FAILED])
+        await self.tenant.db.execute(statement, self.tenant.workspace, await self.shuffled(GIVEN_UP))
 
     async def skip(self) -> None:
         await self.call("SELECT verdict FROM skip($1, $2, $3, $4)", await self.shuffled(GIVEN_UP), *SIGNED)

@@ -259,6 +259,6 @@ async def test_thousands_of_mixed_calls_meet_no_deadlock(database, tenant, seed)
     await asyncio.gather(*(actor.run(CALLS) for actor in actors))
 
     assert shared.calls.total() >= CALLS
-    assert len(shared.calls) == 19
+    assert len(shared.calls) == 20
     assert await consistent(database.pool, tenant.workspace)
     assert await differences(database.pool, tenant.workspace) == []

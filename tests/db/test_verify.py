@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 from db.builders import Tenant, permanent, sent, transient
+from db.by_hand import REQUEUE_DEAD
 from db.verified import differences, kinds, tamper
 
 DELETE = "DELETE FROM events WHERE delivery_id = $1 AND action = $2"
@@ -87,6 +88,19 @@ async def test_a_deleted_last_event_that_changed_nothing_is_found_too(database, 
     await tamper(database.pool, DELETE, delivery, "manual_skip")
 
     assert await kinds(database.pool, tenant.workspace) == {"event_count", "skipped"}
+
+
+async def test_a_deleted_requeue_by_hand_is_found_though_nobody_counted_it(database, tenant):
+    await tenant.channel()
+    await tenant.enqueue(max_attempts=1)
+    await tenant.commit(transient(await tenant.claim_one()))
+    delivery = (await tenant.only_delivery())["delivery_id"]
+    await tenant.db.execute(REQUEUE_DEAD, tenant.workspace, [delivery])
+    assert await kinds(database.pool, tenant.workspace) == set()
+
+    await tamper(database.pool, DELETE, delivery, "manual_requeue")
+
+    assert await kinds(database.pool, tenant.workspace) == {"status"}
 
 
 async def test_a_log_that_was_emptied_is_found(database, tenant, retried):
