@@ -11,7 +11,7 @@
 -- nothing left         when the next sleeper is due, never if there is none. Declared only under FOR UPDATE on its
 --                      channel_due; one that cannot be locked so is being fed, and is looked at again at once
 --
--- Once a second the low_water of a channel rises to what waits first in it. That too only under FOR UPDATE on its
+-- Five times a second the low_water of a channel rises to what waits first in it. That too only under FOR UPDATE on its
 -- channel_due, by a statement that starts after the lock: whoever is queueing there holds it FOR KEY SHARE and has read
 -- the low_water it had then.
 --
@@ -42,7 +42,7 @@ BEGIN
             FROM channel_due d
             WHERE d.workspace_id = p_workspace_id
               AND d.channel_id = p.channel_id
-              AND (NOT p.more OR d.swept_at < p_now - interval '1 second')
+              AND (NOT p.more OR d.swept_at < p_now - interval '200 milliseconds')
             FOR UPDATE SKIP LOCKED
         ) AS d
     );
@@ -120,7 +120,7 @@ BEGIN
                          AND q.claim_token IS NULL
                        OFFSET p.taken
                    ) AS has_work,
-                   CASE WHEN p.channel_id = ANY (_closable) AND was.swept_at < p_now - interval '1 second' THEN (
+                   CASE WHEN p.channel_id = ANY (_closable) AND was.swept_at < p_now - interval '200 milliseconds' THEN (
                        SELECT q.sort_at
                        FROM delivery_queue q
                        WHERE q.workspace_id = p_workspace_id
