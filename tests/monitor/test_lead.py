@@ -92,6 +92,7 @@ async def test_long_work_keeps_its_turn_beyond_the_lease(gateway, database, work
     first = await database.pool.fetchval("SELECT clock_timestamp()") + LEASE * 2
 
     doing = asyncio.create_task(turns.round("sweep", HOUR, work))
+    await eventually(lambda: database.pool.fetchval("SELECT count(*) FROM monitor_rounds"), within=PLENTY)
 
     async def renewed() -> bool:
         lease = await database.pool.fetchval("SELECT lease_until FROM monitor_rounds")

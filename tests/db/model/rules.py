@@ -301,6 +301,7 @@ def operate(done: Done) -> Explained:
     was = done.view.channel(channel)
     is_ = done.channels.get(channel, (was, was))[1]
     closed = not was.enabled or (was.paused_until or 0) > done.began  # a pause may end while the step runs
+    ran_out = done.kind == "enable" and was.streak > 0 and was.paused_until is not None  # and no claim has ended it yet
     surely = not was.enabled or (was.paused_until or 0) > done.ended
     match done.kind:
         case "pause":
@@ -317,7 +318,7 @@ def operate(done: Done) -> Explained:
     explained = set()
     for delivery, (before, after) in done.changes.items():
         if before and (before.status, after.status) in {("queued", "failed_permanent"), ("retry", "failed_permanent")}:
-            fine = done.kind in ("resume", "enable") and closed and done.terms[channel].catch_up
+            fine = done.kind in ("resume", "enable") and (closed or ran_out) and done.terms[channel].catch_up
             demand(fine and before.channel == channel, "no lost delivery", "dropped", before)
             explained.add(delivery)
     return explained
