@@ -1,15 +1,18 @@
 """What our HTTP services do with requests that are wrong, slow, lying or broken."""
 
 import asyncio
+import gc
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import timedelta
 
 import asyncpg
 import pytest
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from autopost_runtime import telemetry
-from autopost_runtime.web import MIDDLEWARES, Problem, Site, read_limited, serve
+from autopost_runtime.web import MIDDLEWARES, READ, Problem, Site, read_limited, serve
+from harness.eventually import eventually
 from runtime.canary import CANARY
 
 TRACE = "a" * 32
@@ -196,6 +199,57 @@ async def test_a_broken_chunk_is_400(ask):
     status, _, _ = await ask(post("Transfer-Encoding: chunked"), b"zz\r\nabc\r\n")
 
     assert status == 400
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """What is held in a cycle stays."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize(
+    ("request_head", "status"),
+    [
+        (b"GET / HTTP/9.9\r\n\r\n", 400),
+        (get("/", f"X: {'y' * 9000}"), 400),
+        (get("/", "Upgrade: x", "Connection: upgrade") + b"zz\r\n\r\n", 404),
+        (head("POST /nowhere", "Content-Length: 3") + b"abc", 404),
+        (head("POST /crash", "Content-Length: 3") + b"abc", 405),
+    ],
+    ids=["no HTTP", "a long header", "no HTTP behind an upgrade", "no route", "no method"],
+)
+async def test_a_refused_request_is_held_by_nothing_once_its_connection_is_gone(ask, request_head, status):
+    assert (await ask(request_head))[0] == status
+
+    await eventually(lambda: not [held for held in gc.get_objects() if _holds_what_came(held)])
+
+
+def _holds_what_came(held: object) -> bool:
+    kind = type(held)
+    return issubclass(kind, web.BaseRequest) or (issubclass(kind, HttpProcessingError) and bool(held.__traceback__))
+
+
+async def test_a_connection_that_rests_after_its_request_holds_no_body():
+    seen: list[web.Request] = []
+
+    async def keep(request: web.Request) -> web.Response:
+        seen.append(request)
+        return await read(request)
+
+    app = web.Application(middlewares=MIDDLEWARES)
+    app.router.add_post("/read", keep)
+    async with await serve(app, "127.0.0.1", 0) as running:
+        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+        writer.write(post("Content-Length: 3") + b"abc")
+        await reader.readuntil(b"}")
+
+        assert READ not in seen[0]
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_stopping_lets_a_running_request_finish(site):

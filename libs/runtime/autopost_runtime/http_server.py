@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from autopost_runtime import metrics
 from autopost_runtime.logs import get_logger
@@ -72,6 +72,7 @@ class Connection(RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        self._forget_where_it_failed()
         if not self._between_requests():
             self._in_time()
         elif data and not self._head_begun:
@@ -87,6 +88,7 @@ class Connection(RequestHandler):
         try:
             return await super()._handle_request(*given)
         finally:
+            self._forget_where_it_failed()
             if self.transport is not None and self._between_requests():
                 self._wait_for_a_head()
 
@@ -104,6 +106,11 @@ class Connection(RequestHandler):
         response = respond(Problem(status, HTTPStatus(status).phrase, detail))
         response.force_close()
         return response
+
+    def _forget_where_it_failed(self) -> None:
+        """Or the error would hold the frame that holds it, and with it what came, until the collector looks for it."""
+        if self._messages and isinstance(error := self._messages[-1][0], _ErrInfo):
+            error.exc.with_traceback(None)
 
     def _between_requests(self) -> bool:
         return not self._messages and not self._request_in_progress

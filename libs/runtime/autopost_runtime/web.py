@@ -67,10 +67,13 @@ async def problems(request: web.Request, handler: Handler) -> web.StreamResponse
     except web.HTTPException as exc:
         if exc.status < 400:
             raise
+        exc.with_traceback(None)  # the request holds it: its frames would hold the request, and a body that nobody read
         allow = {"Allow": exc.headers["Allow"]} if "Allow" in exc.headers else None
         return respond(Problem(exc.status, exc.reason, headers=allow))
     except Exception as exc:
         return respond(_unexpected(request, exc))
+    finally:
+        request.pop(READ, None)  # an idle connection holds its last request
 
 
 MIDDLEWARES = (observe, problems)
@@ -78,7 +81,7 @@ MIDDLEWARES = (observe, problems)
 
 
 READ = web.RequestKey("read", bytes)
-"""What has been read of a body, also of one that is refused."""
+"""What has been read of a body, also of one that is refused; gone once there is an answer."""
 
 
 async def read_limited(

@@ -15,7 +15,7 @@ from autopost_contracts.events import Action
 from autopost_contracts.payload import PostRequest
 from autopost_runtime.payloads import Payloads
 from autopost_runtime.sealing import SealingKeys
-from autopost_runtime.web import Problem
+from autopost_runtime.web import READ, Problem
 from msgspec.structs import replace
 
 from autopost_ingest.bodies import Bodies
@@ -35,7 +35,6 @@ REQUESTS_PER_WORKSPACE = 500
 LIMIT_OF_STRANGERS = 256 * 1024
 """For a signed request to an endpoint that there is not: as large as the default, so that the answer is the same."""
 
-SIGNED_BODY = web.RequestKey("signed_body", bytes)
 WEBHOOK_ID = web.RequestKey("webhook_id", str)
 
 
@@ -74,11 +73,11 @@ class Admission:
 
     async def body_of(self, request: web.Request, endpoint: Endpoint) -> PostRequest:
         """To be called inside ``accounted``."""
-        body = request.get(SIGNED_BODY)
-        if body is None:
-            body = await self.read(request, endpoint)
-        else:
+        if WEBHOOK_ID in request:  # read already, for its signature
+            body = request[READ]
             self.bodies.hand_over(request, tenant(endpoint.workspace_id))
+        else:
+            body = await self.read(request, endpoint)
         await self.pass_bucket(endpoint)
         post = read_post(body)
         return post if post.source_ref else replace(post, source_ref=request.get(WEBHOOK_ID))
@@ -148,7 +147,7 @@ class Admission:
         endpoint = self._signatures.signer(claim, body, keys)
         if endpoint is None:
             raise unknown(request)
-        request[SIGNED_BODY], request[WEBHOOK_ID] = body, claim.id
+        request[WEBHOOK_ID] = claim.id
         return endpoint
 
 
