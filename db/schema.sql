@@ -23,6 +23,10 @@ CREATE TYPE event_action AS ENUM (
 
 CREATE TYPE event_result AS ENUM ('ok', 'error');
 
+-- Where a post goes: its place in a batch, which of its renderings is shown, and the channels that show it. A post has
+-- one for each rendering and TTL.
+CREATE TYPE route AS (place int, rendering int, dedup_ttl_hours int, channel_ids uuid[]);
+
 -- Time-ordered ids where the server can make them, random ones before PostgreSQL 18.
 DO $$
 BEGIN

@@ -70,7 +70,7 @@ BEGIN
         p_workspace_id, p_posts, CASE WHEN _some_staged THEN ARRAY(
             SELECT c FROM unnest(_receipts.places) AS c WHERE NOT p_posts -> (c - 1) ? 'request')
         ELSE _receipts.places END,
-        _routes.places, _routes.channel_ids, _routes.renderings, _routes.dedup_ttls, NULL, p_audit_deduped);
+        _routes.routes, NULL, p_audit_deduped);
 
     INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, finished_at, stats_json)
     SELECT p_workspace_id, (p.post ->> 'run_id')::uuid, 'push', p_endpoint_id, p.post ->> 'trace_id',

@@ -17,24 +17,17 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_nestloop = off
 AS $$
 DECLARE
-    _illegal delivery_status;
-    _some_given_up boolean;
-    _lost bigint;
-    _channel_ids uuid[];
-    _low_waters timestamptz[];
+    _all record;
+    _channels record;
     _now timestamptz := clock_timestamp();
 BEGIN
-    SELECT max(n.status) FILTER (WHERE n.status NOT IN ('queued', 'failed_permanent', 'deduped')),
-           bool_or(n.status = 'failed_permanent')
-    INTO _illegal, _some_given_up
-    FROM new_rows n;
-    IF _illegal IS NOT NULL THEN
-        RAISE EXCEPTION 'a delivery cannot be born as %', _illegal
-            USING ERRCODE = 'AP002', HINT = 'insert it as queued, failed_permanent or deduped';
-    END IF;
-
-    WITH wanted AS MATERIALIZED (
-        SELECT DISTINCT n.workspace_id, n.message_id FROM new_rows n
+    WITH births AS MATERIALIZED ( -- few, of many rows: what is asked of all is asked of these
+        SELECT n.workspace_id, n.message_id, n.status, min(n.created_at) AS oldest,
+               min(due_of(n.status, n.not_before, n.scheduled_for, n.next_retry_at)) AS due
+        FROM new_rows n
+        GROUP BY n.workspace_id, n.message_id, n.status
+    ), wanted AS MATERIALIZED (
+        SELECT DISTINCT b.workspace_id, b.message_id FROM births b
     ), found AS MATERIALIZED (
         SELECT 1
         FROM (SELECT * FROM wanted ORDER BY workspace_id, message_id) AS w
@@ -46,29 +39,49 @@ BEGIN
             FOR KEY SHARE
         ) AS m
     )
-    SELECT (SELECT count(*) FROM wanted) - (SELECT count(*) FROM found)
-    INTO _lost;
-    IF _lost > 0 THEN
+    SELECT max(b.status) FILTER (WHERE b.status NOT IN ('queued', 'failed_permanent', 'deduped')) AS illegal,
+           bool_or(b.status = 'failed_permanent') AS some_given_up,
+           min(b.oldest) AS oldest,
+           min(b.due) FILTER (WHERE b.status = 'queued') AS due,
+           (SELECT count(*) FROM wanted) - (SELECT count(*) FROM found) AS lost
+    INTO _all
+    FROM births b;
+    IF _all.illegal IS NOT NULL THEN
+        RAISE EXCEPTION 'a delivery cannot be born as %', _all.illegal
+            USING ERRCODE = 'AP002', HINT = 'insert it as queued, failed_permanent or deduped';
+    END IF;
+    IF _all.lost > 0 THEN
         RAISE EXCEPTION 'a delivery has no message' USING ERRCODE = 'foreign_key_violation';
     END IF;
 
     WITH wanted AS MATERIALIZED (
         SELECT DISTINCT n.workspace_id, n.channel_id FROM new_rows n
     ), found AS MATERIALIZED (
-        SELECT w.channel_id, d.low_water
-        FROM (SELECT * FROM wanted ORDER BY workspace_id, channel_id) AS w
+        SELECT d.*
+        FROM (
+            SELECT w.workspace_id, array_agg(w.channel_id) AS channel_ids
+            FROM wanted w
+            GROUP BY w.workspace_id
+            ORDER BY w.workspace_id
+        ) AS w
         CROSS JOIN LATERAL ( -- once its lock is had its low_water stays
-            SELECT d.low_water
+            SELECT d.workspace_id, d.channel_id, d.low_water,
+                   d.next_due_at > _all.due AND NOT d.waits_for_place AS due_too_late
             FROM channel_due d
             WHERE d.workspace_id = w.workspace_id
-              AND d.channel_id = w.channel_id
+              AND d.channel_id = ANY (w.channel_ids)
+            ORDER BY d.channel_id
             FOR KEY SHARE
         ) AS d
     )
-    SELECT (SELECT count(*) FROM wanted) - count(*), array_agg(f.channel_id), array_agg(f.low_water)
-    INTO _lost, _channel_ids, _low_waters
+    SELECT (SELECT count(*) FROM wanted) - count(*) AS lost,
+           coalesce(bool_or(f.due_too_late), false) AS due_too_late,
+           array_agg(f.workspace_id) FILTER (WHERE f.low_water > _all.oldest) AS raised_in,
+           array_agg(f.channel_id) FILTER (WHERE f.low_water > _all.oldest) AS raised,
+           array_agg(f.low_water) FILTER (WHERE f.low_water > _all.oldest) AS low_waters
+    INTO _channels
     FROM found f;
-    IF _lost > 0 THEN
+    IF _channels.lost > 0 THEN
         RAISE EXCEPTION 'a delivery has no channel' USING ERRCODE = 'foreign_key_violation';
     END IF;
 
@@ -81,19 +94,21 @@ BEGIN
         FROM new_rows b
         WHERE b.status = 'queued'
     ) AS n
-    JOIN unnest(_channel_ids, _low_waters) AS c (channel_id, low_water) USING (channel_id);
+    LEFT JOIN unnest(_channels.raised_in, _channels.raised, _channels.low_waters)
+        AS c (workspace_id, channel_id, low_water) USING (workspace_id, channel_id);
 
-    IF _some_given_up THEN
+    IF _all.some_given_up THEN
         INSERT INTO given_up (workspace_id, delivery_id, channel_id, status, given_up_at)
         SELECT n.workspace_id, n.delivery_id, n.channel_id, n.status, _now
         FROM new_rows n
         WHERE n.status = 'failed_permanent';
     END IF;
 
-    IF current_setting('autopost.in_batch', true) = 'on' THEN
+    IF NOT _channels.due_too_late OR current_setting('autopost.in_batch', true) = 'on' THEN
         RETURN NULL;
     END IF;
-    -- A new statement: it reads what a claim had made of the channels before their locks were had.
+    -- A new statement: it reads what a claim had made of the channels before their locks were had. Afterwards a claim makes
+    -- a channel due later only for what keeps all of it back.
     PERFORM make_channels_due(n.workspace_id, array_agg(n.channel_id), array_agg(n.due))
     FROM (
         SELECT b.workspace_id, b.channel_id,

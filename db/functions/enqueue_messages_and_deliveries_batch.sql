@@ -38,7 +38,7 @@ BEGIN
     _routes := route_posts(p_workspace_id, p_posts, _places);
     _answers := enqueue_posts(
         p_workspace_id, p_posts, ARRAY(SELECT p FROM unnest(_places) AS p WHERE NOT _routes.missing ? p::text),
-        _routes.places, _routes.channel_ids, _routes.renderings, _routes.dedup_ttls, p_now, p_audit_deduped);
+        _routes.routes, p_now, p_audit_deduped);
 
     RETURN (
         SELECT coalesce(jsonb_agg(coalesce(_answers -> p.place::text, jsonb_build_object(

@@ -1,4 +1,4 @@
--- enqueue_posts(workspace_id, posts, chosen, routes…, now, audit_deduped) -> {place: answer} of the chosen posts
+-- enqueue_posts(workspace_id, posts, chosen, routes, now, audit_deduped) -> {place: answer} of the chosen posts
 --
 -- The work of enqueue_messages_and_deliveries_batch, for posts that were routed and whose renderings are complete.
 -- Posts of one content go in rounds, the first of each content together, then the second of each: whoever comes later
@@ -11,10 +11,7 @@ CREATE OR REPLACE FUNCTION enqueue_posts(
     p_workspace_id uuid,
     p_posts jsonb,
     p_chosen int[],
-    p_places int[],
-    p_channel_ids uuid[],
-    p_renderings int[],
-    p_dedup_ttls int[],
+    p_routes route[],
     p_now timestamptz,
     p_audit_deduped boolean
 )
@@ -28,8 +25,7 @@ DECLARE
     _answers jsonb := '{}';
 BEGIN
     IF cardinality(p_chosen) = 1 THEN
-        RETURN enqueue_distinct_posts(p_workspace_id, p_posts, p_chosen, p_places, p_channel_ids, p_renderings,
-                                      p_dedup_ttls, p_now, p_audit_deduped);
+        RETURN enqueue_distinct_posts(p_workspace_id, p_posts, p_chosen, p_routes, p_now, p_audit_deduped);
     END IF;
 
     SELECT array_agg(r.places ORDER BY r.round)
@@ -50,7 +46,7 @@ BEGIN
     FOREACH _round IN ARRAY coalesce(_rounds, '{}') LOOP
         _answers := _answers || enqueue_distinct_posts(
             p_workspace_id, p_posts, ARRAY(SELECT jsonb_array_elements(_round)::int),
-            p_places, p_channel_ids, p_renderings, p_dedup_ttls, p_now, p_audit_deduped);
+            p_routes, p_now, p_audit_deduped);
     END LOOP;
     IF cardinality(_rounds) > 1 THEN
         PERFORM set_config('autopost.in_batch', 'off', true);

@@ -7,5 +7,5 @@ RETURNS uuid
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 AS $$
-    SELECT (left(p_drawn, 24) || lpad(to_hex(p_number), 12, '0'))::uuid
+    SELECT (left(p_drawn, 24) || to_hex(p_number))::uuid
 $$;

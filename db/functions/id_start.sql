@@ -1,8 +1,10 @@
 -- id_start(drawn) -> the number at which the range of a drawn id begins; see id_in
+--
+-- 44 random bits above the first number of twelve hexadecimal digits: however far one counts, it has as many.
 CREATE OR REPLACE FUNCTION id_start(p_drawn text)
 RETURNS bigint
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 AS $$
-    SELECT ('x' || right(p_drawn, 11))::bit(44)::bigint
+    SELECT x'800000000000'::bigint + ('x' || right(p_drawn, 11))::bit(44)::bigint
 $$;

@@ -100,8 +100,7 @@ BEGIN
             CROSS JOIN LATERAL jsonb_array_elements(m.profiles) AS p (profile)
         ));
     END IF;
-    _answers := enqueue_posts(p_workspace_id, _posts, _chosen, _routes.places, _routes.channel_ids, _routes.renderings,
-                              _routes.dedup_ttls, NULL, p_audit_deduped);
+    _answers := enqueue_posts(p_workspace_id, _posts, _chosen, _routes.routes, NULL, p_audit_deduped);
 
     INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id, received_at)
     SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', (a.answer ->> 'message_id')::uuid, clock_timestamp()

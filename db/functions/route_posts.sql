@@ -1,18 +1,14 @@
 -- route_posts(workspace_id, posts, chosen) -> where each of the chosen goes, before dedup, and what it lacks for it
 --
 -- posts        as for enqueue_messages_and_deliveries_batch; chosen are places in it, from 1
--- places, channel_ids, renderings, dedup_ttls
---              one entry per post and channel: the post's place, and which of its renderings the channel shows
+-- routes       the post's place, which of its renderings is shown, and the channels that show it
 -- missing      {place: [profile, …]}: posts that bring no rendering for the profile of a channel they go to, with all
 --              that compiling needs
 CREATE OR REPLACE FUNCTION route_posts(
     p_workspace_id uuid,
     p_posts jsonb,
     p_chosen int[],
-    OUT places int[],
-    OUT channel_ids uuid[],
-    OUT renderings int[],
-    OUT dedup_ttls int[],
+    OUT routes route[],
     OUT missing jsonb
 )
 LANGUAGE plpgsql
@@ -33,13 +29,15 @@ BEGIN
         FROM unnest(p_chosen) AS c (place)
         CROSS JOIN LATERAL (SELECT p_posts -> (c.place - 1) AS post) AS p
     ), routed AS MATERIALIZED (
-        SELECT g.place, r.channel_id, array_position(g.profiles, r.profile_hash) AS rendering, r.dedup_ttl_hours
+        SELECT g.place, array_position(g.profiles, r.profile_hash) AS rendering, r.dedup_ttl_hours,
+               array_agg(r.channel_id) AS channel_ids
         FROM given g
         CROSS JOIN LATERAL routed_channels(p_workspace_id, g.tags, g.channels, g.channel_tags, g.has_media) AS r
+        GROUP BY g.place, array_position(g.profiles, r.profile_hash), r.dedup_ttl_hours
     )
-    SELECT array_agg(r.place), array_agg(r.channel_id), array_agg(r.rendering), array_agg(r.dedup_ttl_hours),
+    SELECT array_agg((r.place, r.rendering, r.dedup_ttl_hours, r.channel_ids)::route),
            array_agg(DISTINCT r.place) FILTER (WHERE r.rendering IS NULL)
-    INTO places, channel_ids, renderings, dedup_ttls, _lacking
+    INTO routes, _lacking
     FROM routed r;
 
     missing := '{}';

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from db.builders import is_waiting, running, sent, transient
+from db.builders import Tenant, is_waiting, running, sent, transient
 from harness.eventually import eventually
 
 
@@ -258,3 +258,39 @@ async def test_a_rendering_that_no_channel_shows_is_not_stored(tenant):
 
     [rendering] = await tenant.db.fetch("SELECT plan_hash FROM renderings")
     assert rendering["plan_hash"] == post["renderings"][0]["plan_hash"]
+
+
+async def test_what_is_put_in_goes_behind_the_low_water_of_its_own_channel(tenant):
+    other = await Tenant.create(tenant.db)
+    await tenant.enqueue()
+    await other.enqueue()
+    channel = await tenant.channel()
+    await other.channel(channel_id=channel)  # an id is one workspace's own
+    await tenant.db.execute(
+        "UPDATE channel_due SET low_water = '2030-01-01' WHERE workspace_id = $1 AND channel_id = $2",
+        *(tenant.workspace, channel),
+    )
+
+    await tenant.db.execute(
+        """INSERT INTO deliveries (workspace_id, message_id, channel_id, hash_version, content_hash, created_at)
+           SELECT workspace_id, message_id, $1, hash_version, content_hash, '2025-01-01' FROM messages""",
+        channel,
+    )
+
+    rows = await tenant.db.fetch("SELECT workspace_id, sort_at FROM delivery_queue ORDER BY sort_at")
+    assert [(row["workspace_id"], row["sort_at"].year) for row in rows] == [
+        (other.workspace, 2025),
+        (tenant.workspace, 2030),
+    ]
+
+
+async def test_ids_of_a_range_follow_each_other_however_it_was_drawn(tenant):
+    drawn = ["00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff"]
+
+    ids = await tenant.db.fetch(
+        "SELECT id_in(d, id_start(d)) AS first, id_in(d, id_start(d) + 1000000) AS last FROM unnest($1::text[]) AS d",
+        drawn,
+    )
+
+    assert [row["last"].int - row["first"].int for row in ids] == [1_000_000] * 2
+    assert [str(row["last"])[:24] for row in ids] == [each[:24] for each in drawn]

@@ -41,7 +41,14 @@ BUGS = {
         ("recover_sending_leases", "THEN 'dead'\n                   ELSE 'retry'", "THEN 'dead'\n ELSE 'queued'"),
     ],
     "lost: lease": [("recover_sending_leases", "'-infinity') < _now\n", "'-infinity') < _now - interval '1 hour'\n")],
-    "lost: queue row": [("delivery_born", "USING (channel_id);\n", "USING (channel_id) WHERE n.due <= _now;\n")],
+    "lost: queue row": [
+        (
+            "delivery_born",
+            "USING (workspace_id, channel_id);\n",
+            "USING (workspace_id, channel_id) WHERE n.due <= _now;\n",
+        )
+    ],
+    "lost: due time of a birth": [("delivery_born", "d.next_due_at > _all.due", "d.next_due_at < _all.due")],
     "lost: due time": [("make_channels_due", "AND NOT d.waits_for_place", "AND d.waits_for_place")],
     "lost: place": [("wake_channels", "d.waits_for_place AND NOT w.freed", "d.waits_for_place")],
     "closed while it is fed": [("settle_channels", "WHEN NOT p.channel_id = ANY (_closable) THEN", "WHEN false THEN")],

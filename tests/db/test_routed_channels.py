@@ -71,7 +71,7 @@ TABLE = {
 
 
 async def route(tenant: Tenant, post: dict) -> list:
-    query = "SELECT channel_ids FROM route_posts($1, $2, '{1}')"
+    query = "SELECT r.channel_ids FROM route_posts($1, $2, '{1}') CROSS JOIN unnest(routes) AS r"
     return await tenant.db.fetchval(query, tenant.workspace, json.dumps([post])) or []
 
 
