@@ -31,16 +31,28 @@ class Calls:
         self.faults: dict[str, Exception] = {}
         self.routed = 1
         self.ended = 0
+        self._waiting: list[asyncio.Event] = []
 
     async def are_busy(self) -> None:
         """As many calls as there may be are under way; whoever was there before has called or is in line."""
         await eventually(lambda: len(self.batches) - self.ended == together.AT_ONCE)
 
+    def let_one_go(self) -> None:
+        """The one that has waited longest."""
+        self._waiting.pop(0).set()
+
+    async def _next(self) -> None:
+        mine = asyncio.Event()
+        self._waiting.append(mine)
+        await asyncio.wait(
+            [asyncio.create_task(event.wait()) for event in (mine, self.open)], return_when=asyncio.FIRST_COMPLETED
+        )
+
     async def admit_posts(self, _: Endpoint, posts: Sequence[Push], *, audit_deduped: bool) -> list[Verdict]:
         assert not audit_deduped
         names = [push.payload_hash for push in posts]
         self.batches.append(names)
-        await self.open.wait()
+        await self._next()
         self.ended += 1
         for name in names:
             if name in self.faults:
@@ -82,6 +94,27 @@ async def test_those_that_come_meanwhile_share_the_next_call_and_each_has_its_ow
 
     assert [(await push).of for push in pushes] == list("abcdefg")
     assert calls.batches == [["a"], ["b"], list("cdefg")]
+
+
+async def test_a_second_call_waits_until_it_has_as_many_as_the_first_took_or_that_has_ended(calls, admissions):
+    first = pushing(admissions, *"abcdef")
+    await calls.are_busy()
+    calls.let_one_go()
+    await eventually(lambda: len(calls.batches) == 3)
+    calls.let_one_go()
+    await eventually(lambda: calls.ended == 2)
+
+    few = pushing(admissions, *"ghi")
+    await eventually(lambda: len(admissions._lines[ENDPOINT.endpoint_id]._waiting) == 3)
+    assert calls.batches == [["a"], ["b"], list("cdef")]
+
+    enough = pushing(admissions, "j")
+    await eventually(lambda: len(calls.batches) == 4)
+    late = pushing(admissions, "k")
+    calls.open.set()
+
+    assert [(await push).of for push in (*first, *few, *enough, *late)] == list("abcdefghijk")
+    assert calls.batches[3:] == [list("ghij"), ["k"]]
 
 
 async def test_a_line_that_is_empty_is_forgotten(calls, admissions):
@@ -175,7 +208,9 @@ async def test_one_endpoint_does_not_wait_for_another(calls, admissions):
 
 async def test_a_line_is_bounded_and_whoever_comes_on_top_is_told_at_once(calls, admissions, monkeypatch):
     monkeypatch.setattr(together, "MOST_WAITING", 2)
-    pushes = pushing(admissions, *"abcde")
+    pushes = pushing(admissions, *"ab")
+    await calls.are_busy()
+    pushes += pushing(admissions, *"cde")
 
     answer = (await asyncio.gather(pushes[-1], return_exceptions=True))[0]
     calls.open.set()

@@ -1,7 +1,8 @@
 """Admit pushes together: those that come while others of their endpoint are being admitted share the next call.
 
-Nobody waits for company: a push that finds its endpoint idle goes at once and alone. Under load one transaction takes
-in what came during the one before, which is what makes many posts cheap.
+Nobody waits for company: a push that finds its endpoint idle goes at once. Under load one transaction takes in what
+came during the one before, which is what makes many posts cheap; so that two calls share them evenly, the second waits
+until it has as many as the first took, or until the first has ended.
 """
 
 import asyncio
@@ -36,8 +37,10 @@ class Line:
 
     def __init__(self) -> None:
         self.running = 0
-        self.channels = 1
-        """How many a post went to lately."""
+        self.under_way = 0
+        """How many pushes the calls that run have taken."""
+        self.channels = MOST_DELIVERIES
+        """How many a post went to lately; before that is known, posts go ahead one by one."""
         self._waiting: deque[Waiting] = deque()
 
     def join(self, push: Push) -> asyncio.Future[Verdict]:
@@ -47,6 +50,12 @@ class Line:
         verdict: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         self._waiting.append(Waiting(push, verdict))
         return verdict
+
+    def wants_a_call(self) -> bool:
+        """At once when none runs; beside another once as many wait as that one took: every call has its price."""
+        if not self.running:
+            return bool(self._waiting)
+        return self.running < AT_ONCE and len(self._waiting) >= self.under_way > 0
 
     def next_batch(self) -> list[Waiting]:
         """As many as one call takes; whoever has given up waiting is left out."""
@@ -71,27 +80,33 @@ class Together:
         self._calls: set[asyncio.Task[None]] = set()
 
     async def admit(self, endpoint: Endpoint, push: Push) -> Verdict:
-        line = self._lines.setdefault(endpoint.endpoint_id, Line())
-        if line.running >= AT_ONCE:
-            return await line.join(push)
-        line.running += 1
-        try:
-            [verdict] = await self._ask(endpoint, line, [push])
-            return verdict
-        finally:
-            self._go_on(endpoint, line)
+        line = self._lines.get(endpoint.endpoint_id) or self._lines.setdefault(endpoint.endpoint_id, Line())
+        verdict = line.join(push)
+        self._go_on(endpoint, line)
+        return await verdict
 
     def _go_on(self, endpoint: Endpoint, line: Line) -> None:
-        """Hands the place of a call that ended to those who waited for it."""
-        batch = line.next_batch()
-        if batch:
-            call = asyncio.create_task(self._admit_batch(endpoint, line, batch))
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
+        if not line.wants_a_call():
+            if not line.running:
+                self._lines.pop(endpoint.endpoint_id, None)
             return
-        line.running -= 1
-        if not line.running:
-            self._lines.pop(endpoint.endpoint_id, None)
+        line.running += 1
+        call = asyncio.create_task(self._admit_next(endpoint, line))
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+
+    async def _admit_next(self, endpoint: Endpoint, line: Line) -> None:
+        """Whoever came in the same turn of the loop is there by now."""
+        batch = line.next_batch()
+        line.under_way += len(batch)
+        self._go_on(endpoint, line)  # with those whom this call had no room for
+        try:
+            if batch:
+                await self._admit_batch(endpoint, line, batch)
+        finally:
+            line.running -= 1
+            line.under_way -= len(batch)
+            self._go_on(endpoint, line)
 
     async def _admit_batch(self, endpoint: Endpoint, line: Line, batch: Sequence[Waiting]) -> None:
         try:
@@ -106,8 +121,6 @@ class Together:
         else:
             for waiting, verdict in zip(batch, verdicts, strict=True):
                 _settle(waiting, verdict)
-        finally:
-            self._go_on(endpoint, line)
 
     async def _one_by_one(self, endpoint: Endpoint, line: Line, batch: Sequence[Waiting]) -> None:
         """All was rolled back for the sake of one: the others are not to suffer for it."""
