@@ -4,11 +4,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+from unittest.mock import AsyncMock
 from uuid import uuid4
 
 import pytest
 from autopost_contracts.ids import EndpointId, WorkspaceId
-from autopost_ingest.crowds import STRANGERS, Crowded, Held, Places, Shares, tenant, unproven
+from autopost_ingest.admit import Admission
+from autopost_ingest.crowds import STRANGERS, Crowded, Held, Shares, tenant, unproven
+from autopost_ingest.gateway import Endpoint
 from harness.databases import Database
 from harness.eventually import eventually
 
@@ -135,12 +140,22 @@ def test_the_shares_of_strangers_of_an_endpoint_and_of_its_workspace_are_apart()
             shares.take(Held(holder), 11)
 
 
-def test_places_are_given_back_however_a_request_ends() -> None:
-    places, workspace = Places(1), WorkspaceId(uuid4())
+async def test_places_are_given_back_however_a_request_ends() -> None:
+    admission = Admission(AsyncMock(), timedelta(seconds=1), requests_per_workspace=1).silent()
+    request: Any = None
+    endpoint = Endpoint(
+        workspace_id=WorkspaceId(uuid4()),
+        endpoint_id=EndpointId(uuid4()),
+        workspace_status="active",
+        max_payload_bytes=LIMIT,
+    )
 
     for _ in range(3):
-        with pytest.raises(ValueError, match="ended"), places.one(workspace):
-            raise ValueError("ended")
+        with pytest.raises(ValueError, match="ended"):
+            async with admission.accounted(request, endpoint):
+                raise ValueError("ended")
 
-    with places.one(workspace), pytest.raises(Crowded), places.one(workspace):
-        pass
+    async with admission.accounted(request, endpoint):
+        with pytest.raises(Crowded):
+            async with admission.accounted(request, endpoint):
+                raise AssertionError("there is no place for two")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from autopost_contracts.payload import Button, Flags, MediaItem, PostRequest, Routing
+from autopost_ingest import normalize as module
 from autopost_ingest.normalize import HASH_VERSION, Refused, content_hash, normalize
 from hypothesis import given
 from hypothesis import strategies as st
@@ -270,3 +271,15 @@ def test_nonsense_is_refused_by_the_name_of_its_field(request_: PostRequest, fie
         normalize(request_)
 
     assert refused.value.field == field
+
+
+SPACED = st.text(st.sampled_from("ab\u00e9e\u0301 \n\r\t\u00a0\u2003\u200b\u2028\x1c\x85<pre>/`"), max_size=40)
+
+
+@given(text=SPACED | st.text(), parse_mode=st.sampled_from([None, "HTML", "Markdown"]))
+def test_a_text_that_is_seen_to_be_tidy_is_what_collapsing_would_leave_of_it(text, parse_mode):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_is_tidy", lambda _: False)
+        collapsed = module._text(text, parse_mode)
+
+    assert module._text(text, parse_mode) == collapsed

@@ -116,8 +116,10 @@ class Writer:
 
 def _repeated(rendering: dict[str, Any], calls: int) -> dict[str, Any]:
     """The same text in so many parts."""
+    if calls == 1:
+        return rendering
     plan = rendering["plan"]
-    return rendering if calls == 1 else rendering | {"plan": plan | {"parts": plan["parts"] * calls}, "calls": calls}
+    return rendering | {"plan": msgspec.structs.replace(plan, parts=plan.parts * calls), "calls": calls}
 
 
 async def enqueue(database: Database, tenant: Tenant, post: Post) -> dict[str, Any]:

@@ -6,4 +6,4 @@ from uuid_utils.compat import uuid7
 
 
 def new_id() -> UUID:
-    return UUID(int=uuid7().int)
+    return uuid7()

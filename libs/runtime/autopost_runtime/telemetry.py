@@ -5,15 +5,17 @@ works and records nothing, so code never asks whether it ran.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from opentelemetry import trace
-from opentelemetry.context import Context
+from opentelemetry.context import Context, attach, detach
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
-from opentelemetry.trace import Link
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from autopost_runtime.config import ServiceConfig
@@ -25,6 +27,7 @@ FLUSH_LIMIT = 1.5
 
 _propagator = TraceContextTextMapPropagator()
 _no_tracer = trace.NoOpTracer()
+_ids = RandomIdGenerator()
 
 
 class _Providers:
@@ -62,6 +65,31 @@ def tracer() -> trace.Tracer:
     return _providers.tracer if _providers else _no_tracer
 
 
+def serving(name: str, traceparent: str | None, attributes: Mapping[str, str]) -> AbstractContextManager[Span]:
+    """The current span while a request is answered; it goes on with the caller's trace.
+
+    What nobody will see is only named: an SDK's span costs as much as all the rest of a small request.
+    """
+    if traceparent is None and _providers is not None and not _providers.exporting:
+        return _Named()
+    return tracer().start_as_current_span(
+        name, context=context_from(traceparent), kind=SpanKind.SERVER, attributes=attributes
+    )
+
+
+class _Named:
+    """A span that begins a trace of its own, has its ids and records nothing."""
+
+    def __enter__(self) -> Span:
+        ids = SpanContext(_ids.generate_trace_id(), _ids.generate_span_id(), is_remote=False)
+        span = trace.NonRecordingSpan(ids)
+        self._token = attach(trace.set_span_in_context(span))
+        return span
+
+    def __exit__(self, *_: object) -> None:
+        detach(self._token)
+
+
 def exporting() -> bool:
     """Whether spans leave this process; what costs more than it should may be left out when not."""
     return _providers is not None and _providers.exporting
@@ -70,6 +98,12 @@ def exporting() -> bool:
 def current_traceparent() -> str | None:
     here = trace.get_current_span().get_span_context()
     return f"00-{here.trace_id:032x}-{here.span_id:016x}-{here.trace_flags:02x}" if here.is_valid else None
+
+
+def current_ids() -> tuple[str | None, str | None]:
+    """The trace id and the traceparent."""
+    traceparent = current_traceparent()
+    return (traceparent[3:35], traceparent) if traceparent else (None, None)
 
 
 def current_trace_id() -> str | None:

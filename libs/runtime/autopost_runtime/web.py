@@ -6,22 +6,20 @@ no stack trace, no SQL, no path.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Self
 
 from aiohttp import web
 from opentelemetry import trace
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import StatusCode
 
 from autopost_runtime import metrics, telemetry
 from autopost_runtime.database_errors import is_retryable
-from autopost_runtime.http_server import Guests, Runner
+from autopost_runtime.http_server import Guests, Handler, Runner
 from autopost_runtime.logs import get_logger
 from autopost_runtime.problem import Problem as Problem
 from autopost_runtime.problem import respond
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 RETRY_AFTER = timedelta(seconds=2)
 STOP_LIMIT = timedelta(seconds=5)
@@ -41,12 +39,8 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     method = request.method if request.method in _METHODS else "OTHER"
     route = _route(request)
     status = 500
-    with telemetry.tracer().start_as_current_span(
-        f"{method} {route}",
-        context=telemetry.context_from(request.headers.get("traceparent")),
-        kind=SpanKind.SERVER,
-        attributes={"http.request.method": method, "http.route": route},
-    ) as span:
+    said = {"http.request.method": method, "http.route": route}
+    with telemetry.serving(f"{method} {route}", request.headers.get("traceparent"), said) as span:
         try:
             response = await handler(request)
             status = response.status
@@ -103,12 +97,12 @@ async def read_limited(
         raise Problem(415, "Unsupported Media Type", "only chunked is accepted", field="Transfer-Encoding")
     if (request.content_length or 0) > limit:
         raise _too_big(limit)
-    body = bytearray()
+    body: bytes | bytearray = bytearray()
     try:
         if request.content.is_eof():  # it came with its head, as most do: nothing to wait for
             chunk = request.content.read_nowait()
             take(len(chunk))
-            body += chunk
+            body = chunk
         else:
             async with asyncio.timeout(within.total_seconds()):
                 while len(body) <= limit and (chunk := await _next_piece(request, idle or within)):

@@ -1,10 +1,12 @@
 """Read bodies: within the endpoint's limit, in time, and all of them together within a bounded memory."""
 
 from datetime import timedelta
+from functools import partial
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
-from autopost_runtime.web import Handler, Problem, read_limited
+from autopost_runtime.http_server import Handler
+from autopost_runtime.web import Problem, read_limited
 
 from autopost_ingest.crowds import Held, Holder, Shares
 
@@ -21,9 +23,7 @@ class Bodies:
         """Raises ``Problem`` 400, 408, 413, 415, or ``Crowded`` while the memory or the holder's part of it is full."""
         refuse_other_types(request)
         held = request[HELD] = Held(holder)
-        return await read_limited(
-            request, limit, self._within, self._idle, take=lambda size: self._shares.take(held, size)
-        )
+        return await read_limited(request, limit, self._within, self._idle, take=partial(self._shares.take, held))
 
     def hand_over(self, request: web.Request, holder: Holder) -> None:
         """A body that was read is known to be somebody else's. Raises ``Crowded``."""
@@ -49,7 +49,8 @@ class Bodies:
 
 def refuse_other_types(request: web.Request) -> None:
     """No Content-Type at all is taken as JSON: many senders forget it."""
-    if "Content-Type" not in request.headers:
+    said = request.headers.get("Content-Type")
+    if said is None or said == "application/json":
         return
     kind, charset = request.content_type, (request.charset or "utf-8").lower()
     json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))

@@ -7,7 +7,6 @@ named by the hash of all that it is, so a remembered one is never out of date, a
 from collections import OrderedDict
 from typing import Any
 
-import msgspec
 from autopost_adapters.compilers import compile_content
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.plan import Compiled, Profile
@@ -51,11 +50,11 @@ def _rendering(compiled: Compiled) -> dict[str, Any]:
     if compiled.template_version is not None:
         base["template_version"] = str(compiled.template_version)
     if compiled.plan is None:
-        return base | {"problems": msgspec.to_builtins(compiled.problems)}
+        return base | {"problems": compiled.problems}
     plan = compiled.plan
     return base | {
         "plan_hash": plan.digest(),
         "rendered_text": "\n\n".join(part.text for part in plan.parts if part.text),
-        "plan": msgspec.to_builtins(plan),
+        "plan": plan,
         "calls": len(plan.parts),
     }

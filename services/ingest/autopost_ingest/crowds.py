@@ -1,8 +1,7 @@
 """Nobody may take all the room: shares of the memory for bodies, and of the requests under way, by who takes them."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 
 from autopost_contracts.ids import EndpointId, WorkspaceId
 from autopost_runtime.web import Problem
@@ -81,15 +80,13 @@ class Places:
         self._most = most
         self._taken: Counter[WorkspaceId] = Counter()
 
-    @contextmanager
-    def one(self, workspace: WorkspaceId) -> Iterator[None]:
-        """Raises ``Crowded``."""
+    def take(self, workspace: WorkspaceId) -> None:
+        """Whoever took one gives it back. Raises ``Crowded``."""
         if self._taken[workspace] >= self._most:
             raise Crowded("too many requests of this workspace are under way; try again")
         self._taken[workspace] += 1
-        try:
-            yield
-        finally:
-            self._taken[workspace] -= 1
-            if not self._taken[workspace]:
-                del self._taken[workspace]
+
+    def give_back(self, workspace: WorkspaceId) -> None:
+        self._taken[workspace] -= 1
+        if not self._taken[workspace]:
+            del self._taken[workspace]

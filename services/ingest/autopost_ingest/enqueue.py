@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from autopost_contracts.ids import RunId, WorkspaceId
-from autopost_contracts.payload import PostRequest
+from autopost_contracts.payload import Content, PostRequest
 from autopost_contracts.plan import Profile
 from autopost_contracts.subjects import Topology
 from autopost_runtime import telemetry
@@ -21,6 +21,8 @@ from autopost_ingest.staged_gateway import Finished, StagedGateway, StagedPost
 from autopost_ingest.together import Together
 
 Answer = TypeVar("Answer", Verdict, Finished)
+
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 ROUNDS = 3
 """How often a post is compiled anew when profiles appear that it was not compiled for."""
@@ -131,7 +133,7 @@ class Enqueuer:
 
 def payload_hash_of(request: PostRequest) -> str:
     """The same for two bodies that say the same."""
-    return sha256(msgspec.json.encode(request, order="sorted")).hexdigest()
+    return sha256(_encode_sorted(request)).hexdigest()
 
 
 def encoded(post: dict[str, Any]) -> msgspec.Raw:
@@ -141,17 +143,26 @@ def encoded(post: dict[str, Any]) -> msgspec.Raw:
 def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
     """As the database takes it, without renderings."""
     source = {"kind": "push", "meta": request.meta, "workspace_hint": request.workspace_id}
+    trace_id, traceparent = telemetry.current_ids()
     return {
         "content_hash": normalized.content_hash,
         "hash_version": HASH_VERSION,
         "normalization_version": NORMALIZATION_VERSION,
-        "payload": msgspec.to_builtins(normalized.content) | {"type": normalized.content.type},
+        "payload": stored(normalized.content),
         "tags": normalized.tags,
         "routing": {"channels": request.routing.channels, "channel_tags": normalized.channel_tags},
         "source": {name: value for name, value in source.items() if value is not None},
         "source_ref": request.source_ref,
         "scheduled_for": request.scheduled_for,
         "run_id": RunId(new_id()),
-        "trace_id": telemetry.current_trace_id(),
-        "traceparent": telemetry.current_traceparent(),
+        "trace_id": trace_id,
+        "traceparent": traceparent,
     }
+
+
+def stored(content: Content) -> Content | dict[str, Any]:
+    """It always says its type, which among defaults would be left out."""
+    if content.type != "text":
+        return content
+    said = {name: getattr(content, name) for name in ("text", "parse_mode", "links", "buttons")}
+    return {"type": content.type} | {name: value for name, value in said.items() if value}

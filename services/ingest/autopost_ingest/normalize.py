@@ -27,6 +27,8 @@ _CODE = {
     "Markdown": (re.compile("```"), re.compile("```")),
 }
 _BLOB_REF = re.compile(r"sha256:[0-9a-f]{64}")
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_UNTIDY = ("  ", " \n", "\n ", "\n\n\n")
 _SOURCES = ("blob_ref", "file_id", "attachment_token", "url")
 
 
@@ -58,16 +60,17 @@ def normalize(request: PostRequest) -> Normalized:
     )
     if not content.text and not content.links and not content.media:
         raise Refused("text", "a post needs text, links or media")
+    tags = _tags(request.tags)
     return Normalized(
         content=content,
         content_hash=content_hash(content),
-        tags=_tags(request.tags),
+        tags=tags,
         channel_tags=_tags(request.routing.channel_tags),
         flags=Flags(
             disable_preview=request.disable_preview,
             silent=request.silent,
             protect=request.protect,
-            tags=_tags(request.tags),
+            tags=tags,
             fields=request.meta or {},
         ),
     )
@@ -75,8 +78,8 @@ def normalize(request: PostRequest) -> Normalized:
 
 def content_hash(content: Content) -> str:
     """The same before and after the post's media were looked up."""
-    said = replace(content, media=tuple(map(_said, content.media)))
-    return sha256(msgspec.json.encode(said, order="sorted")).hexdigest()
+    said = replace(content, media=tuple(map(_said, content.media))) if content.media else content
+    return sha256(_encode_sorted(said)).hexdigest()
 
 
 def _said(medium: Medium) -> Medium:
@@ -126,9 +129,16 @@ def _refuse_unfetchable(url: str, field: str) -> None:
 
 def _text(text: str, parse_mode: ParseMode | None = None) -> str:
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    if _is_tidy(text):
+        return text.strip()
     bounds = _CODE.get(parse_mode or "")
     pieces = _pieces(text, *bounds) if bounds else [(text, False)]
     return "".join(piece if code else _collapsed(piece) for piece, code in pieces).strip()
+
+
+def _is_tidy(text: str) -> bool:
+    """Nothing in it would collapse: seen at a glance, since most texts are. No space but the plain one is printable."""
+    return text.replace("\n", "").isprintable() and not any(untidy in text for untidy in _UNTIDY)
 
 
 def _collapsed(text: str) -> str:

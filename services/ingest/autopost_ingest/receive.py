@@ -7,6 +7,7 @@ import msgspec
 from aiohttp import web
 from autopost_contracts.payload import PostRequest
 from autopost_runtime import metrics, telemetry
+from autopost_runtime.answer import Answer
 from autopost_runtime.web import MIDDLEWARES, Problem
 
 from autopost_ingest.admit import Admission, inactive, too_fast, unknown
@@ -44,12 +45,13 @@ class Receiver:
         self._enqueuer = enqueuer
         self._dry_runner = dry_runner
 
-    async def receive(self, request: web.Request) -> web.Response:
-        if "dry_run" in request.query:
+    async def receive(self, request: web.Request) -> web.StreamResponse:
+        query = request.query if request.query_string else {}
+        if "dry_run" in query:
             return await self._dry_runner.receive(request)
         endpoint = await self._admission.endpoint_of(request)
         async with self._admission.accounted(request, endpoint):
-            for name in request.query:
+            for name in query:
                 raise Problem(400, "Bad Request", "there is no such parameter", field=name)
             post = await self._admission.body_of(request, endpoint)
             normalized = await self._materializer.materialize(endpoint.workspace_id, normalize(post))
@@ -67,7 +69,7 @@ class Receiver:
             ) from None
 
 
-def _answer(verdict: Verdict, request: web.Request) -> web.Response:
+def _answer(verdict: Verdict, request: web.Request) -> Answer:
     posts.add(1, {"verdict": verdict.verdict})
     match verdict.verdict:
         case "accepted":
@@ -103,6 +105,6 @@ def _accepted(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _json(status: int, body: dict[str, Any]) -> web.Response:
+def _json(status: int, body: dict[str, Any]) -> Answer:
     body["trace_id"] = telemetry.current_trace_id()
-    return web.Response(status=status, body=msgspec.json.encode(body), content_type="application/json")
+    return Answer(status, msgspec.json.encode(body))

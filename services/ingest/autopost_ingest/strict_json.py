@@ -43,9 +43,10 @@ class _Odd:
 def refuse_traps(body: bytes) -> None:
     """Raises ``Trap``."""
     text = _text(body)
-    oddities = _Oddities()
+    oddities = _oddities
+    oddities.found, oddities.keys = False, 0
     try:
-        tree = oddities.decoder().decode(text)
+        tree = oddities.decode(text)
     except json.JSONDecodeError as exc:
         raise Trap(f"the body is not JSON: {exc.msg} in line {exc.lineno}, column {exc.colno}") from None
     except RecursionError:
@@ -72,11 +73,9 @@ class _Oddities:
     def __init__(self) -> None:
         self.found = False
         self.keys = 0
-
-    def decoder(self) -> json.JSONDecoder:
-        return json.JSONDecoder(
+        self.decode = json.JSONDecoder(
             object_pairs_hook=self._object, parse_int=self._whole, parse_float=self._real, parse_constant=self._constant
-        )
+        ).decode
 
     def _object(self, pairs: list[tuple[str, Any]]) -> Any:
         self.keys += len(pairs)
@@ -101,6 +100,10 @@ class _Oddities:
     def _odd(self, reason: str, key: str | None = None) -> _Odd:
         self.found = True
         return _Odd(reason, key)
+
+
+_oddities = _Oddities()
+"""One for all: a parser takes longer to make than to read a small body. Nothing here waits, so it has one user."""
 
 
 def _look(value: Any, place: str, depth: int) -> None:

@@ -54,6 +54,8 @@ def read_options(flags: Flags, settings: Settings) -> Options:
 
 def dropped(asked: Options, shown: Options) -> Iterator[str]:
     """A note for each thing that was asked for and cannot be had."""
+    if asked == shown:
+        return
     names = {
         "silent": "silent",
         "protect": "protect",

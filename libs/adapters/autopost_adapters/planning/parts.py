@@ -39,8 +39,11 @@ def lay_out(
 ) -> Layout:
     """``buttons``: the last message has to have room for them."""
     desk = _Desk(measure, overflow)
+    if not media:
+        desk.add_text(words.text, "text")
+        return desk.layout()
     items = [desk.item(planned, index, words.captions[index]) for index, planned in enumerate(media)]
-    if items and not items[0].own.text and measure.fits_caption(words.text):
+    if not items[0].own.text and measure.fits_caption(words.text):
         items[0] = replace(items[0], caption=words.text)
     elif words.text.text:
         desk.add_text(words.text, "text")
@@ -54,7 +57,7 @@ def lay_out(
     )
     for message in messages:
         desk.add_message(message)
-    return Layout(parts=tuple(desk.parts), problems=tuple(desk.problems), notes=tuple(desk.notes))
+    return desk.layout()
 
 
 class _Desk:
@@ -66,6 +69,9 @@ class _Desk:
         self.notes: list[str] = []
         self._measure = measure
         self._overflow = overflow
+
+    def layout(self) -> Layout:
+        return Layout(parts=tuple(self.parts), problems=tuple(self.problems), notes=tuple(self.notes))
 
     def item(self, planned: PlannedMedia, index: int, own: Marked) -> _Item:
         caption = own if self._measure.fits_caption(own) else Marked("")
