@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, MessageId, WorkspaceId
+from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, WorkspaceId
 from autopost_contracts.plan import Plan, TextPart
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Channel, Claim
@@ -21,7 +21,6 @@ def claim(**fields: Any) -> Claim:
     given: dict[str, Any] = {
         "workspace_id": WORKSPACE,
         "delivery_id": DeliveryId(uuid4()),
-        "message_id": MessageId(uuid4()),
         "channel_id": ChannelId(uuid4()),
         "channel": Channel(**channel),
         "plan": Plan(version=2, platform="telegram", parts=(TextPart(text="one"),)),
@@ -33,7 +32,7 @@ def claim(**fields: Any) -> Claim:
         "verify": False,
         "trace_id": None,
         "traceparent": None,
-        "created_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "created": datetime(2026, 1, 1, tzinfo=UTC).timestamp(),
         "claimed_at": datetime(2026, 1, 1, tzinfo=UTC),
     }
     return Claim(**(given | fields))

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-from autopost_contracts.ids import DeliveryId, RunId, WorkspaceId
+from autopost_contracts.ids import ClaimToken, DeliveryId, RunId, WorkspaceId
 from autopost_dispatcher.gateway import NEVER, Claim, Claimed, Gateway
 from autopost_runtime import logs
 from harness.buckets import Bucket
@@ -66,6 +66,21 @@ def mortal(point: str) -> type[Gateway]:
             if point == "committed":
                 die()
             return stale
+
+        async def commit_sent(
+            self,
+            workspace: WorkspaceId,
+            run_id: RunId,
+            ids: Sequence[DeliveryId],
+            tokens: Sequence[ClaimToken],
+            provider_message_ids: Sequence[str],
+        ) -> list[int]:
+            if point == "uncommitted":
+                die()
+            left = await super().commit_sent(workspace, run_id, ids, tokens, provider_message_ids)
+            if point == "committed":
+                die()
+            return left
 
     return Mortal
 

@@ -1,11 +1,12 @@
 """Outcomes are committed in batches, and a lost answer is read back before anything is done again."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from autopost_contracts.ids import DeliveryId, RunId, WorkspaceId
+from autopost_contracts.ids import ClaimToken, DeliveryId, RunId, WorkspaceId
 from autopost_contracts.outcomes import Failed, Scope, Sent
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.ended import Ended
@@ -24,6 +25,9 @@ class Ledger:
         self.batches: list[list[DeliveryId]] = []
         self.committed: list[DeliveryId] = []
         self.outcomes: list[dict[str, Any]] = []
+        self.sent: list[tuple[DeliveryId, ClaimToken, str]] = []
+        self.not_so_short: set[DeliveryId] = set()
+        """Those that cannot go the short way, although they arrived."""
         self.lose: list[str] = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -36,16 +40,30 @@ class Ledger:
         pause: timedelta,
         disable_streak: int,
     ) -> set[DeliveryId]:
-        await self.gate.wait()
-        ids = [outcome["delivery_id"] for outcome in outcomes]
-        self.batches.append(ids)
         self.outcomes += outcomes
+        await self._commit([outcome["delivery_id"] for outcome in outcomes])
+        return set()
+
+    async def commit_sent(
+        self,
+        workspace: WorkspaceId,
+        run_id: RunId,
+        ids: Sequence[DeliveryId],
+        tokens: Sequence[ClaimToken],
+        provider_message_ids: Sequence[str],
+    ) -> list[int]:
+        self.sent += zip(ids, tokens, provider_message_ids, strict=True)
+        await self._commit([one for one in ids if one not in self.not_so_short])
+        return [place for place, one in enumerate(ids) if one in self.not_so_short]
+
+    async def _commit(self, ids: list[DeliveryId]) -> None:
+        await self.gate.wait()
+        self.batches.append(ids)
         how = self.lose.pop(0) if self.lose else None
         if how != "before":
             self.committed += ids
         if how:
             raise ConnectionResetError(how)
-        return set()
 
     async def read_outcomes(self, workspace: WorkspaceId, ids: list[DeliveryId], tokens: list[Any]) -> set[DeliveryId]:
         return set(ids) - set(self.committed)
@@ -131,3 +149,40 @@ async def test_garbage_that_cannot_be_stored_takes_nobody_down() -> None:
 
     [outcome] = ledger.outcomes
     assert (outcome["message"], outcome["snippet"]) == ("a\ufffdb", "c\ufffdd")
+
+
+async def test_what_arrived_in_one_message_goes_the_short_way() -> None:
+    ledger = Ledger()
+    ended = [
+        Ended(claim(), Sent(provider_message_id="a")),
+        Ended(claim(), Sent(provider_message_id="b", parts=(("b",),))),
+    ]
+
+    await _committing(ledger, *ended)
+
+    assert ledger.sent == [
+        (one.claim.delivery_id, one.claim.claim_token, name) for one, name in zip(ended, "ab", strict=True)
+    ]
+    assert ledger.outcomes == []
+
+
+async def test_what_cannot_go_the_short_way_goes_the_other() -> None:
+    ledger = Ledger()
+    ended = [Ended(claim(), SENT) for _ in range(3)]
+    ledger.not_so_short = {ended[1].claim.delivery_id}
+
+    await _committing(ledger, *ended)
+
+    [outcome] = ledger.outcomes
+    assert outcome["delivery_id"] == ended[1].claim.delivery_id
+    assert sorted(ledger.committed) == sorted(one.claim.delivery_id for one in ended)
+
+
+async def test_what_arrived_in_several_messages_keeps_all_their_ids() -> None:
+    ledger = Ledger()
+    album = Sent(provider_message_id="1", parts=(("1", "2"),))
+
+    await _committing(ledger, Ended(claim(), SENT), Ended(claim(), album))
+
+    assert ledger.sent == []
+    assert [outcome.get("parts") for outcome in ledger.outcomes] == [None, (("1", "2"),)]

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from autopost_contracts.ids import RunId
+from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.outcomes import Sent
 from autopost_contracts.subjects import Topology
 from autopost_dispatcher.answers import Answers
@@ -31,10 +31,17 @@ class Sends:
 class Ledger:
     def __init__(self) -> None:
         self.gate = asyncio.Event()
+        self.ambiguous: list[bool] = []
 
-    async def commit_deliveries(self, *_: Any) -> set[Any]:
-        await self.gate.wait()
+    async def commit_deliveries(
+        self, workspace: WorkspaceId, run_id: RunId, outcomes: list[dict[str, Any]], *_: Any
+    ) -> set[Any]:
+        self.ambiguous += [one["ambiguous"] for one in outcomes]
         return set()
+
+    async def commit_sent(self, *_: Any) -> list[int]:
+        await self.gate.wait()
+        return []
 
 
 async def test_a_claimer_without_room_waits_and_lets_others_work() -> None:
@@ -98,3 +105,61 @@ async def test_a_full_house_empties_and_has_room_again(concurrency: int) -> None
 
     assert (full, is_open) == (0, False)
     assert dispatch.room() == concurrency
+
+
+def _dispatch(sender: Any, ledger: Ledger) -> tuple[Dispatch, Committer]:
+    committer = Committer(
+        ledger,  # type: ignore[arg-type]
+        run_id=RUN,
+        pause=timedelta(hours=1),
+        disable_streak=3,
+        committed=lambda _: None,
+    )
+    return Dispatch(sender, Answers(Payloads(None, "dispatcher")), committer, concurrency=10), committer
+
+
+async def test_who_waits_for_an_answer_keeps_nobody_else_waiting() -> None:
+    """Five were taken together, and the first of them to wait must not hold up those behind it."""
+    under_way: list[Job] = []
+    answer = asyncio.Event()
+
+    class Waits:
+        async def deliver(self, job: Job) -> Sent:
+            under_way.append(job)
+            if len(under_way) > 1:
+                await answer.wait()
+            return Sent(provider_message_id="1")
+
+    dispatch, committer = _dispatch(Waits(), Ledger())
+    jobs = [job() for _ in range(5)]
+    dispatch.take(jobs)
+    assert dispatch.room() == 5  # as soon as they are taken
+
+    async with asyncio.timeout(10):
+        await eventually(lambda: len(under_way) == 5)
+    assert (under_way, dispatch.flights()) == (jobs, jobs[1:])
+    answer.set()
+    await eventually(lambda: committer.waiting == 5)
+    assert dispatch.room() == 10
+
+
+async def test_a_stop_right_after_a_claim_leaves_nothing_behind() -> None:
+    """Taken and not yet begun, they are sent or given back like all others."""
+    ledger = Ledger()
+    ledger.gate.set()
+    never = asyncio.Event()
+
+    class Silent:
+        async def deliver(self, job: Job) -> Sent:
+            await never.wait()
+            return Sent(provider_message_id="1")
+
+    dispatch, committer = _dispatch(Silent(), ledger)
+    running = asyncio.create_task(committer.run())
+
+    dispatch.take([job() for _ in range(5)])
+    async with asyncio.timeout(10):
+        await dispatch.drain(timedelta())
+    running.cancel()
+
+    assert sorted(ledger.ambiguous) == [True] * 5

@@ -103,6 +103,9 @@ class World:
     def shows(self, *parts: Part) -> None:
         self._parts = parts
 
+    def known(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None:
+        return None
+
     async def identity(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None:
         return None if self.secret is None else Identity(token=self.secret)
 

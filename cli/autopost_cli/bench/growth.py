@@ -6,12 +6,10 @@ Each situation is made once and kept; what a repetition takes out is put back be
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import timedelta
-from typing import Any
 
 from autopost_contracts.ids import RunId
 from autopost_dispatcher.config import DispatcherConfig
-from autopost_dispatcher.gateway import Claim, Gateway
+from autopost_dispatcher.gateway import Gateway
 from autopost_runtime.identity import new_id
 from autopost_runtime.postgres import Database, open_database
 
@@ -61,21 +59,16 @@ async def _claim_and_commit(gateway: Gateway, tenant: Tenant, config: Dispatcher
     )
     if not claimed.claims:
         raise BenchError("nothing to claim in a backlog")
-    stale = await gateway.commit_deliveries(
-        tenant.workspace_id, run_id, [_sent(claim) for claim in claimed.claims], timedelta(hours=1), 3
+    left = await gateway.commit_sent(
+        tenant.workspace_id,
+        run_id,
+        [claim.delivery_id for claim in claimed.claims],
+        [claim.claim_token for claim in claimed.claims],
+        ["1"] * len(claimed.claims),
     )
-    if stale:
-        raise BenchError(f"not committed: {stale}")
+    if left:
+        raise BenchError(f"{len(left)} of {len(claimed.claims)} were not committed")
     return len(claimed.claims)
-
-
-def _sent(claim: Claim) -> dict[str, Any]:
-    return {
-        "delivery_id": claim.delivery_id,
-        "claim_token": claim.claim_token,
-        "result": "sent",
-        "provider_message_id": "1",
-    }
 
 
 @contextlib.asynccontextmanager

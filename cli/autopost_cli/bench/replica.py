@@ -16,7 +16,7 @@ from uuid import UUID
 
 from autopost_adapters.base import Accepted, Adapter, Held, Material, Source, Target
 from autopost_adapters.registry import adapters
-from autopost_contracts.ids import DeliveryId, RunId, WorkspaceId
+from autopost_contracts.ids import ClaimToken, DeliveryId, RunId, WorkspaceId
 from autopost_contracts.plan import Part, PlannedMedia
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.credentials import Credentials
@@ -77,6 +77,18 @@ class CountingGateway(Gateway):
         stale = await super().commit_deliveries(workspace, run_id, outcomes, pause, disable_streak)
         self._told(len(outcomes) - len(stale))
         return stale
+
+    async def commit_sent(
+        self,
+        workspace: WorkspaceId,
+        run_id: RunId,
+        ids: Sequence[DeliveryId],
+        tokens: Sequence[ClaimToken],
+        provider_message_ids: Sequence[str],
+    ) -> list[int]:
+        left = await super().commit_sent(workspace, run_id, ids, tokens, provider_message_ids)
+        self._told(len(ids) - len(left))
+        return left
 
 
 class Replica:

@@ -56,30 +56,29 @@ class Histogram:
 
     def __init__(self, name: str, description: str) -> None:
         self.name, self.description = name, description
-        self._counts: dict[_Key, list[int]] = {}
-        self._sums: dict[_Key, float] = {}
+        self._series: dict[_Key, list[float]] = {}
+        """How many in each bucket, and the sum at the end."""
 
     def record(self, seconds: float, labels: Labels | None = None) -> None:
         key = tuple(labels.items()) if labels else ()
-        counts = self._counts.get(key)
-        if counts is None:
-            counts = self._counts[key] = [0] * (len(SECONDS) + 1)
-        counts[bisect_left(SECONDS, seconds)] += 1
-        self._sums[key] = self._sums.get(key, 0.0) + seconds
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = [0.0] * (len(SECONDS) + 2)
+        series[bisect_left(SECONDS, seconds)] += 1
+        series[-1] += seconds
 
     def forget(self) -> None:
-        self._counts.clear()
-        self._sums.clear()
+        self._series.clear()
 
     def read(self) -> Metric:
         family = HistogramMetricFamily(self.name, self.description)
-        for key, counts in list(self._counts.items()):
-            labels, below = _words(key), 0
+        for key, (*counts, total) in list(self._series.items()):
+            labels, below = _words(key), 0.0
             for bound, count in zip((*map(str, SECONDS), "+Inf"), counts, strict=True):
                 below += count
                 family.add_sample(f"{self.name}_bucket", {"le": bound, **labels}, below)
             family.add_sample(f"{self.name}_count", labels, below)
-            family.add_sample(f"{self.name}_sum", labels, self._sums[key])
+            family.add_sample(f"{self.name}_sum", labels, total)
         return family
 
 

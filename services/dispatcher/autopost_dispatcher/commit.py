@@ -8,12 +8,12 @@ claim passed on: a call whose answer was lost is read back first.
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
-from autopost_contracts.ids import RunId, WorkspaceId
-from autopost_contracts.outcomes import Failed, Sent
+from autopost_contracts.ids import DeliveryId, RunId, WorkspaceId
+from autopost_contracts.outcomes import Failed, Outcome, Sent
 from autopost_runtime import metrics
 from autopost_runtime.backoff import Backoff
 from autopost_runtime.logs import get_logger
@@ -59,8 +59,9 @@ class Committer:
 
     def put(self, ended: Ended) -> None:
         self._gathered.append(ended)
-        self._came.set()
-        self._settled.clear()
+        if len(self._gathered) == 1:
+            self._came.set()
+            self._settled.clear()
 
     async def run(self) -> None:
         try:
@@ -92,9 +93,7 @@ class Committer:
         while ended:
             try:
                 started = time.monotonic()
-                stale = await self._gateway.commit_deliveries(
-                    workspace, self._run_id, [_outcome(one) for one in ended], self._pause, self._disable_streak
-                )
+                stale = await self._call(workspace, ended)
                 commit_seconds.record(time.monotonic() - started)
                 tell(ended, stale)
                 return
@@ -104,6 +103,28 @@ class Committer:
                 get_logger().warning("commit.unknown", error=type(exc).__name__, outcomes=len(ended))
             await backoff.wait()
             ended = await self._still_open(workspace, ended)
+
+    async def _call(self, workspace: WorkspaceId, ended: list[Ended]) -> Collection[DeliveryId]:
+        """Those that came too late. What arrived, all of it in one message each, goes a shorter way."""
+        if all(_is_one_message(one.outcome) for one in ended):
+            ended = await self._call_sent(workspace, ended)
+        if not ended:
+            return ()
+        outcomes = [_outcome(one) for one in ended]
+        return await self._gateway.commit_deliveries(
+            workspace, self._run_id, outcomes, self._pause, self._disable_streak
+        )
+
+    async def _call_sent(self, workspace: WorkspaceId, ended: list[Ended]) -> list[Ended]:
+        """Those that cannot go this way."""
+        left = await self._gateway.commit_sent(
+            workspace,
+            self._run_id,
+            [one.claim.delivery_id for one in ended],
+            [one.claim.claim_token for one in ended],
+            [cast(Sent, one.outcome).provider_message_id for one in ended],
+        )
+        return [ended[place] for place in left]
 
     async def _still_open(self, workspace: WorkspaceId, ended: list[Ended]) -> list[Ended]:
         try:
@@ -117,6 +138,10 @@ class Committer:
         return [one for one in ended if one.claim.delivery_id in open_ids]
 
 
+def _is_one_message(outcome: Outcome | Released) -> bool:
+    return isinstance(outcome, Sent) and outcome.parts in ((), ((outcome.provider_message_id,),))
+
+
 def _outcome(ended: Ended) -> dict[str, Any]:
     claim = ended.claim
     match outcome := ended.outcome:
@@ -127,9 +152,7 @@ def _outcome(ended: Ended) -> dict[str, Any]:
                 "result": "sent",
                 "provider_message_id": outcome.provider_message_id,
             }
-            if sum(map(len, outcome.parts)) > 1:
-                sent["parts"] = outcome.parts
-            return sent
+            return sent if _is_one_message(outcome) else sent | {"parts": outcome.parts}
         case Failed():
             return {
                 "delivery_id": claim.delivery_id,

@@ -37,6 +37,9 @@ class Identity(Struct, frozen=True, kw_only=True):
     """The provider's own name for the bot, the same for all its tokens; ``None`` when the binding does not know it."""
 
 
+_UNKNOWN = (0.0, None)
+
+
 class Credentials:
     """Raises ``ConfigError`` for a sealing key that is none."""
 
@@ -44,19 +47,23 @@ class Credentials:
         self._bindings = bindings
         self._environment = environment
         self._keys = read_keys(environment)
-        self._known: dict[Key, tuple[float, Identity]] = {}
+        self._known: dict[Key, tuple[float, Identity | None]] = {}
         self._reads: dict[Key, asyncio.Task[Identity | None]] = {}
 
     async def token(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Secret | None:
         found = await self.identity(workspace, platform, auth_ref)
         return found.token if found else None
 
+    def known(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None:
+        """What was read a moment ago: for whoever need not wait then."""
+        until, found = self._known.get((workspace, platform, auth_ref), _UNKNOWN)
+        return found if time.monotonic() < until else None
+
     async def identity(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None:
         """``None`` when there is no such credential or nothing where it should lie. Who asks together reads once."""
+        if found := self.known(workspace, platform, auth_ref):
+            return found
         key = (workspace, platform, auth_ref)
-        known = self._known.get(key)
-        if known is not None and time.monotonic() < known[0]:
-            return known[1]
         read = self._reads.get(key)
         if read is None:
             read = self._reads[key] = asyncio.create_task(self._read(key))

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
+from collections import deque
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, cast
 from uuid import UUID
 
 from autopost_contracts.ids import DeliveryId, WorkspaceId
-from autopost_contracts.outcomes import Failed, Outcome, Scope
+from autopost_contracts.outcomes import Failed, Scope
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
 
@@ -15,7 +16,6 @@ from autopost_dispatcher.answers import Answers, lean
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.commit import Committer
 from autopost_dispatcher.ended import Ended
-from autopost_dispatcher.over import Released
 from autopost_dispatcher.schedule import Schedule
 from autopost_dispatcher.send import Sender
 
@@ -34,6 +34,8 @@ class Dispatch:
         self._committer = committer
         self._concurrency = concurrency
         self._enough = max(1, concurrency // 10)
+        self._grounded: deque[Job] = deque()
+        """Taken, and not yet begun: for less than one round of the loop."""
         self._flights: dict[Job, asyncio.Task[None]] = {}
         self._failures: dict[DeliveryId, Failed] = {}
         """Of flights that have ended and only keep their answer."""
@@ -41,7 +43,7 @@ class Dispatch:
         self.has_room.set()
 
     def room(self) -> int:
-        flying, waiting = len(self._flights), self._committer.waiting
+        flying, waiting = len(self._flights) + len(self._grounded), self._committer.waiting
         return self._concurrency - flying - max(0, waiting - self._concurrency)
 
     def make_room(self) -> None:
@@ -50,17 +52,20 @@ class Dispatch:
             self.has_room.set()
 
     def flights(self) -> list[Job]:
-        return list(self._flights)
+        return [*self._flights, *self._grounded]
 
     def take(self, jobs: list[Job]) -> None:
-        start = asyncio.get_running_loop().create_task
-        for job in jobs:
-            self._flights[job] = start(self._fly(job))
+        """One task sends them in turn until it has to wait for one; then each of the others gets a task of its own."""
+        self._grounded.extend(jobs)
+        loop = asyncio.get_running_loop()
+        loop.create_task(self._fly_in_turn())  # noqa: RUF006  kept with the flight it is on
+        loop.call_soon(self._fly_all)
         if self.room() < self._enough:
             self.has_room.clear()
 
     async def drain(self, within: timedelta) -> None:
         """Lets calls in flight be answered; what is not by then may have been accepted, and says so."""
+        self._fly_all()
         if self._flights:
             await asyncio.wait(self._flights.values(), timeout=within.total_seconds())
         for job, task in list(self._flights.items()):
@@ -69,11 +74,27 @@ class Dispatch:
             self._committer.put(Ended(job.claim, self._failures.get(job.claim.delivery_id, unknown)))
         await self._committer.flush()
 
+    async def _fly_in_turn(self) -> None:
+        me = cast("asyncio.Task[None]", asyncio.current_task())
+        while self._grounded:
+            job = self._grounded.popleft()
+            self._flights[job] = me
+            await self._fly(job)
+
+    def _fly_all(self) -> None:
+        start = asyncio.get_running_loop().create_task
+        while self._grounded:
+            job = self._grounded.popleft()
+            self._flights[job] = start(self._fly(job))
+
     async def _fly(self, job: Job) -> None:
         started = time.monotonic()
         kept = None
         try:
-            outcome = await self._deliver(job)
+            try:
+                outcome = await self._sender.deliver(job)
+            except Exception as exc:
+                outcome = _surprise(job, exc)
             seconds = time.monotonic() - started
             if isinstance(outcome, Failed):
                 kept, outcome = await self._keep(job, outcome), lean(outcome)
@@ -86,19 +107,17 @@ class Dispatch:
         if not self.has_room.is_set():
             self.make_room()
 
-    async def _deliver(self, job: Job) -> Outcome | Released | None:
-        try:
-            return await self._sender.deliver(job)
-        except Exception as exc:
-            get_logger().error("delivery.failed", exc_info=exc, delivery_id=str(job.claim.delivery_id))
-            return Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=True)
-
     async def _keep(self, job: Job, failure: Failed) -> str | None:
         self._failures[job.claim.delivery_id] = failure
         try:
             return await self._answers.keep(job.claim, failure)
         finally:
             del self._failures[job.claim.delivery_id]
+
+
+def _surprise(job: Job, exc: Exception) -> Failed:
+    get_logger().error("delivery.failed", exc_info=exc, delivery_id=str(job.claim.delivery_id))
+    return Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=True)
 
 
 async def poll(schedule: Schedule, due: DueWorkspaces, interval: timedelta, stopping: asyncio.Event) -> None:

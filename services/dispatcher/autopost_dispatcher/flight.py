@@ -54,20 +54,17 @@ class Flight:
 
     async def run(self) -> Outcome | Released | None:
         """``None`` when the claim turned out to be somebody else's by now: there is nothing to commit."""
-        try:
-            return await self._fly()
-        except Over as over:
-            return over.outcome
-
-    async def _fly(self) -> Sent:
         claim, parts = self._job.claim, self._plan.parts
         ids = list(claim.acknowledged)
-        for index in range(claim.progress, len(parts)):
-            found = await self._look_for(parts[index]) if claim.verify and index == claim.progress else None
-            accepted = found or await self._bring(parts[index])
-            ids.append(accepted.provider_ids)
-            if len(parts) > 1:
-                await self._record(index, accepted)
+        try:
+            for index in range(claim.progress, len(parts)):
+                found = await self._look_for(parts[index]) if claim.verify and index == claim.progress else None
+                accepted = found or await self._bring(parts[index])
+                ids.append(accepted.provider_ids)
+                if len(parts) > 1:
+                    await self._record(index, accepted)
+        except Over as over:
+            return over.outcome
         return Sent(provider_message_id=ids[self._plan.main_part][0], parts=tuple(ids))
 
     async def _record(self, index: int, accepted: Accepted) -> None:
@@ -117,9 +114,10 @@ class Flight:
 
     async def _send(self, part: Part, media: Sequence[Material]) -> Accepted | Failed:
         """Again, after a while, as long as the platform only asks for patience."""
-        nth, has_bytes = 0, any(not isinstance(one, str) for one in media)
+        nth, has_bytes = 0, bool(media) and any(not isinstance(one, str) for one in media)
         while True:
-            await self._next_slot(has_bytes=has_bytes)
+            if not self._goes_now(has_bytes=has_bytes):
+                await self._next_slot(has_bytes=has_bytes)
             started = time.monotonic()
             answer = await self._adapter.send(part, self._target, media)
             outcome = answer.code if isinstance(answer, Failed) else "accepted"
@@ -188,6 +186,14 @@ class Flight:
             raise Over(answer)
         self._bot_id = answer
         return answer
+
+    def _goes_now(self, *, has_bytes: bool) -> bool:
+        """A first call whose slot has come, without a wait that would be over at once."""
+        desk = self._desk
+        if self._called or not desk.slots.is_now(self._job, desk.upload_time if has_bytes else desk.call_time):
+            return False
+        self._called = True
+        return True
 
     def _next_slot(self, *, beside: bool = False, has_bytes: bool = False) -> Awaitable[None]:
         desk = self._desk

@@ -10,17 +10,17 @@ from typing import Protocol
 from autopost_contracts.ids import DeliveryId, WorkspaceId
 from autopost_runtime.logs import get_logger
 from autopost_runtime.postgres import is_retryable
+from msgspec import Struct
 
 from autopost_dispatcher.gateway import Claim
 
 
-class Lease:
+class Lease(Struct, eq=False):
     """As far as we know: counted from before the call that gave it, so never thought longer than it is."""
 
-    def __init__(self, until: float) -> None:
-        self.until = until
-        self.is_lost = False
-        """The database gave the claim to somebody else."""
+    until: float
+    is_lost: bool = False
+    """The database gave the claim to somebody else."""
 
     def left(self) -> float:
         return self.until - time.monotonic()

@@ -25,6 +25,8 @@ LONG_AGO = timedelta(hours=1)
 
 
 class Identities(Protocol):
+    def known(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None: ...
+
     async def identity(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None: ...
 
     def forget(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> None: ...
@@ -48,24 +50,23 @@ class Sender:
             return outcome
 
     async def _deliver(self, job: Job) -> Outcome | Released | None:
-        claim = job.claim
-        adapter = self._adapters.get(claim.channel.platform)
+        claim, channel = job.claim, job.claim.channel
+        adapter = self._adapters.get(channel.platform)
         if adapter is None:
-            return Failed.permanent(Scope.CHANNEL, "platform_unknown", f"no adapter for {claim.channel.platform}")
-        identity = await self._identities.identity(claim.workspace_id, claim.channel.platform, claim.channel.auth_ref)
+            return Failed.permanent(Scope.CHANNEL, "platform_unknown", f"no adapter for {channel.platform}")
+        key = (claim.workspace_id, channel.platform, channel.auth_ref)
+        identity = self._identities.known(*key) or await self._identities.identity(*key)
         if identity is None:
-            return Failed.permanent(Scope.CHANNEL, "credential_missing", f"{claim.channel.auth_ref} leads to no secret")
+            return Failed.permanent(Scope.CHANNEL, "credential_missing", f"{channel.auth_ref} leads to no secret")
         if claim.plan is None:
             return Failed.permanent(Scope.DELIVERY, "rendering_missing", "the stored plan is gone or cannot be read")
-        thread = claim.channel.settings.get("message_thread_id")
-        target = Target(chat=claim.channel.target_id, token=identity.token, thread=thread)
+        thread = channel.settings.get("message_thread_id")
+        target = Target(chat=channel.target_id, token=identity.token, thread=thread)
         outcome = await Flight(self._desk, adapter, claim.plan, target, job, identity.bot_id).run()
         if not isinstance(outcome, Failed):
             return outcome
         if outcome.code == "unauthorized":
-            self._identities.forget(
-                claim.workspace_id, claim.channel.platform, claim.channel.auth_ref
-            )  # it may have been rotated
+            self._identities.forget(*key)  # it may have been rotated
         return _without(identity.token, outcome)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Claim
 from autopost_dispatcher.over import Over, Released
-from autopost_dispatcher.pace import LATE, Pace, group_of
+from autopost_dispatcher.pace import FINE, LATE, Pace, group_of
 
 TRIES = 5
 """Slots that a call may miss before it is given back: then this worker is too slow for anything."""
@@ -36,6 +36,13 @@ class Slots:
         until = time.monotonic() + wait.total_seconds()
         self._cooled[group] = max(until, self._cooled.get(group, 0.0))
 
+    def is_now(self, job: Job, call_time: float) -> bool:
+        """Whether the first call may go out at once: nothing is to be waited for, and its token keeps no distance."""
+        if job.claim.channel.pace >= FINE or job.slot_at > time.monotonic():
+            return False
+        self.check(job, call_time)
+        return True
+
     def first(self, job: Job, call_time: float) -> Awaitable[None]:
         """Returns when the call may go out, in the slot that came with the claim if that was not missed."""
         return self._come(job, job.slot_at, call_time, beside=False)
@@ -59,12 +66,10 @@ class Slots:
         """Unless there is time for the call, it must not be made."""
         if job.lease.is_lost:
             raise Over(None)
-        if job.lease.left() < call_time or self._stopping.is_set() or self._is_cooled(job.claim):
+        if job.lease.left() < call_time or self._stopping.is_set() or (self._cooled and self._is_cooled(job.claim)):
             raise Over(Released())
 
     def _is_cooled(self, claim: Claim) -> bool:
-        if not self._cooled:
-            return False
         group = group_of(claim)
         until = self._cooled.get(group)
         if until is not None and until <= time.monotonic():

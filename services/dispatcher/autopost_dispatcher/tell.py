@@ -16,26 +16,20 @@ from autopost_dispatcher.ended import Ended
 from autopost_dispatcher.over import Released
 
 FEW = 20
-SENT = "sent"
 
 ended_total = metrics.counter("autopost_deliveries_total", "Delivery attempts, by platform and how they ended.")
 stale_total = metrics.counter("autopost_stale_commits_total", "Outcomes of claims that had passed on.")
 
 
 def tell(batch: list[Ended], stale: Collection[DeliveryId]) -> None:
-    is_busy, sent = len(batch) > FEW, 0
-    counts: Counter[tuple[str, str]] = Counter()
-    for one in batch:
-        verdict = _verdict(one.outcome)
-        counts[one.claim.channel.platform, verdict] += 1
-        if verdict == SENT:
-            sent += 1
-        if not (is_busy and verdict == SENT):
-            _tell(one)
+    told = batch if len(batch) <= FEW else [one for one in batch if not isinstance(one.outcome, Sent)]
+    for one in told:
+        _tell(one)
+    counts = Counter([(one.claim.channel.platform, _verdict(one.outcome)) for one in batch])
     for (platform, verdict), count in counts.items():
         ended_total.add(count, {"platform": platform, "verdict": verdict})
-    if is_busy and sent:
-        get_logger().info("deliveries.sent", workspace_id=str(batch[0].claim.workspace_id), count=sent)
+    if summed_up := len(batch) - len(told):
+        get_logger().info("deliveries.sent", workspace_id=str(batch[0].claim.workspace_id), count=summed_up)
     if stale:
         stale_total.add(len(stale))
         get_logger().warning("commit.stale", deliveries=[str(one) for one in stale])
@@ -60,7 +54,7 @@ def _tell(ended: Ended) -> None:
 def _verdict(outcome: Outcome | Released) -> str:
     match outcome:
         case Sent():
-            return SENT
+            return "sent"
         case Failed():
             return str(outcome.category).lower()
         case Released():
