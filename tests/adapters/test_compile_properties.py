@@ -4,10 +4,13 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
+import pytest
 from autopost_adapters.compilers import compile_content
 from autopost_adapters.markup.graphemes import is_boundary
 from autopost_adapters.max.compile import compile_content as compile_for_max
 from autopost_adapters.max.profile import LIMITS as MAX
+from autopost_adapters.planning import compile_post as module
+from autopost_adapters.planning.compile_post import compile_post
 from autopost_adapters.planning.limits import Limits
 from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
 from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
@@ -98,6 +101,42 @@ def test_a_plan_keeps_order_words_and_rules_for_any_media_and_limits(
     assert answer.plan is not None
     obeys(answer.plan, limits)
     says_everything(answer.plan, content)
+
+
+looks = st.fixed_dictionaries(
+    {},
+    optional={
+        "overflow": st.sampled_from(["fail", "split", "truncate"]),
+        "silent": st.booleans(),
+        "protect": st.booleans(),
+        "disable_preview": st.booleans(),
+        "preview_size": st.sampled_from(["small", "large"]),
+        "preview_above": st.booleans(),
+        "caption_above": st.booleans(),
+    },
+)
+
+
+@often
+@given(
+    content=st.builds(Content, text=words | st.text(max_size=80)),
+    flags=st.builds(Flags, st.booleans(), st.booleans(), st.booleans()),
+    look=looks,
+    platform=platforms,
+)
+def test_the_short_way_of_a_plain_text_leads_where_the_long_one_does(
+    content: Content, flags: Flags, look: dict[str, Any], platform: str
+) -> None:
+    limits = TELEGRAM if platform == "telegram" else MAX
+    limits = replace(limits, text=replace(limits.text, text=60))
+    profile = Profile(profile_hash="p", platform=platform, settings=look)
+
+    short = compile_post(content, flags, profile, limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_plain", lambda *_: None)
+        long = compile_post(content, flags, profile, limits)
+
+    assert short == long
 
 
 def obeys(plan: Plan, limits: Limits) -> None:

@@ -60,6 +60,8 @@ class Connection(RequestHandler):
         super().__init__(manager, **options)
         self._head_timeout = head_timeout.total_seconds()
         self._late: asyncio.TimerHandle | None = None
+        self._due: float | None = None
+        """When the head that is waited for is late."""
         self._head_begun = False
         self._guests = guests
         self._address = ""
@@ -84,8 +86,15 @@ class Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._in_time()
+        if self._late is not None:
+            self._late.cancel()
         self._guests.leave(self._address)
         super().connection_lost(exc)
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Asked for after every body, also of a connection that was never paused."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
 
     async def _handle_request(self, *given: Any) -> tuple[web.StreamResponse, bool]:
         try:
@@ -119,18 +128,22 @@ class Connection(RequestHandler):
         return not self._messages and not self._request_in_progress
 
     def _wait_for_a_head(self) -> None:
-        self._in_time()
-        self._late = self._loop.call_later(self._head_timeout, self._give_up)
+        self._head_begun = False
+        self._due = self._loop.time() + self._head_timeout
+        if self._late is None:
+            self._late = self._loop.call_at(self._due, self._give_up)
 
     def _in_time(self) -> None:
+        """The timer runs on: one for each request would cost more than one that looks when it is really due."""
         self._head_begun = False
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+        self._due = None
 
     def _give_up(self) -> None:
         self._late = None
-        if self.transport is None or not self._between_requests():
+        if self._due is None or self.transport is None or not self._between_requests():
+            return
+        if self._loop.time() < self._due:
+            self._late = self._loop.call_at(self._due, self._give_up)
             return
         if self._request_count and not self._head_begun and not self._parser_holds_a_beginning():
             return  # it rests between two requests

@@ -83,7 +83,7 @@ class _Named:
     def __enter__(self) -> Span:
         ids = SpanContext(_ids.generate_trace_id(), _ids.generate_span_id(), is_remote=False)
         span = trace.NonRecordingSpan(ids)
-        self._token = attach(trace.set_span_in_context(span))
+        self._token = attach(trace.set_span_in_context(span, Context()))
         return span
 
     def __exit__(self, *_: object) -> None:

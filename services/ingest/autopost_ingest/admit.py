@@ -62,8 +62,10 @@ class Admission:
         return twin
 
     async def endpoint_of(self, request: web.Request) -> Endpoint:
-        signed = request.match_info.get("endpoint_id")
-        endpoint = await (self._by_secret(request) if signed is None else self._by_signature(request, signed))
+        if _is_signed(request):
+            endpoint = await self._by_signature(request, request.match_info["endpoint_id"])
+        else:
+            endpoint = await self._by_secret(request)
         if endpoint.workspace_status != "active":
             await self.tell_inactive(endpoint, endpoint.workspace_status)
             raise inactive(endpoint.workspace_status)
@@ -71,14 +73,14 @@ class Admission:
 
     async def body_of(self, request: web.Request, endpoint: Endpoint) -> PostRequest:
         """To be called inside ``accounted``."""
-        if WEBHOOK_ID in request:  # read already, for its signature
-            body = request[READ]
-            self.bodies.hand_over(request, tenant(endpoint.workspace_id))
-        else:
+        if not _is_signed(request):
             body = await self.read(request, endpoint)
+            await self.pass_bucket(endpoint)
+            return read_post(body)
+        self.bodies.hand_over(request, tenant(endpoint.workspace_id))
         await self.pass_bucket(endpoint)
-        post = read_post(body)
-        return post if post.source_ref else replace(post, source_ref=request.get(WEBHOOK_ID))
+        post = read_post(request[READ])  # it was read for its signature
+        return post if post.source_ref else replace(post, source_ref=request[WEBHOOK_ID])
 
     async def read(self, request: web.Request, endpoint: Endpoint) -> bytes:
         return await self.bodies.read(request, endpoint.max_payload_bytes, tenant(endpoint.workspace_id))
@@ -128,7 +130,7 @@ class Admission:
         await self.refusals.refuse(endpoint, Action.INGRESS_PAYLOAD_REJECTED, "payload_rejected", code, sample)
 
     async def _by_secret(self, request: web.Request) -> Endpoint:
-        endpoint = await self.find("webhook_push", _secret(request))
+        endpoint = await self._doors.find("webhook_push", _secret(request))
         if endpoint is None:
             raise unknown(request)
         return endpoint
@@ -181,9 +183,13 @@ SECRET_HEADERS = ("X-Webhook-Secret", "X-Max-Bot-Api-Secret", "webhook-signature
 
 def unknown(request: web.Request) -> Problem:
     """One answer for no secret, a wrong one and a disabled one, also for one that was disabled a moment ago."""
-    if "endpoint_id" in request.match_info:
+    if _is_signed(request):
         return unauthorized("no enabled endpoint of this id has a secret that gives this signature")
     return unauthorized("no enabled endpoint has this secret; send it as Authorization: Bearer or X-Webhook-Secret")
+
+
+def _is_signed(request: web.Request) -> bool:
+    return "endpoint_id" in request.match_info
 
 
 def unauthorized(detail: str) -> Problem:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable
+from functools import lru_cache
 
 from autopost_contracts.ids import EndpointId, WorkspaceId
 from autopost_runtime.web import Problem
@@ -18,7 +19,7 @@ class Crowded(Problem):
         super().__init__(503, "Service Unavailable", detail, headers={"Retry-After": "1"})
 
 
-class Holder(Struct, frozen=True):
+class Holder(Struct, frozen=True, cache_hash=True):
     """``part`` of the memory is the most that it may fill, unless by a single body."""
 
     name: Hashable
@@ -29,6 +30,7 @@ STRANGERS = Holder("strangers", EIGHTH)
 """Whoever names an endpoint that there is not."""
 
 
+@lru_cache(maxsize=1024)
 def tenant(workspace: WorkspaceId) -> Holder:
     return Holder(workspace, QUARTER)
 
@@ -68,9 +70,11 @@ class Shares:
 
     def _move(self, holder: Holder, size: int) -> None:
         self._all += size
-        self._by_holder[holder] += size
-        if not self._by_holder[holder]:
-            del self._by_holder[holder]
+        held = self._by_holder[holder] + size
+        if held:
+            self._by_holder[holder] = held
+        else:
+            self._by_holder.pop(holder, None)
 
 
 class Places:
@@ -78,15 +82,16 @@ class Places:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._taken: Counter[WorkspaceId] = Counter()
+        self._taken: dict[WorkspaceId, int] = {}
 
     def take(self, workspace: WorkspaceId) -> None:
         """Whoever took one gives it back. Raises ``Crowded``."""
-        if self._taken[workspace] >= self._most:
+        taken = self._taken.get(workspace, 0)
+        if taken >= self._most:
             raise Crowded("too many requests of this workspace are under way; try again")
-        self._taken[workspace] += 1
+        self._taken[workspace] = taken + 1
 
     def give_back(self, workspace: WorkspaceId) -> None:
-        self._taken[workspace] -= 1
-        if not self._taken[workspace]:
-            del self._taken[workspace]
+        taken = self._taken.pop(workspace) - 1
+        if taken:
+            self._taken[workspace] = taken

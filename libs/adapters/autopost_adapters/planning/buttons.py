@@ -13,6 +13,8 @@ Rows = Sequence[Sequence[Button]]
 
 
 def button_problems(rows: Rows, limits: ButtonLimits) -> list[Problem]:
+    if not rows:
+        return []
     return [*_count_problems(rows, limits), *(problem for row in _rows(rows, limits) for problem in row)]
 
 

@@ -12,6 +12,7 @@ from autopost_contracts.plan import PLAN_VERSION, Compiled, MediaPart, Part, Pla
 from msgspec import Struct
 from msgspec.structs import replace
 
+from autopost_adapters.markup.marked import Marked
 from autopost_adapters.planning.buttons import button_problems
 from autopost_adapters.planning.limits import Limits
 from autopost_adapters.planning.measure import Measure
@@ -40,6 +41,8 @@ def compile_post(content: Content, flags: Flags, profile: Profile, limits: Limit
     settings = read_settings(profile.settings)
     if isinstance(settings, Problem):
         return _answer(profile, (settings,))
+    if plain := _plain(content, flags, profile, limits, settings):
+        return _answer(profile, (), plain)
     material = _Material(
         words=read_words(content, flags, profile, limits, settings),
         media=plan_media(content.media, limits, settings),
@@ -49,6 +52,22 @@ def compile_post(content: Content, flags: Flags, profile: Profile, limits: Limit
         return _answer(profile, problems)
     made = _plan(material, Measure(limits, content.parse_mode), read_options(flags, settings), settings)
     return _answer(profile, (), made) if isinstance(made, Plan) else _answer(profile, made)
+
+
+def _plain(content: Content, flags: Flags, profile: Profile, limits: Limits, settings: Settings) -> Plan | None:
+    """What the long way comes to for nothing but a text that fits into one message; most posts are no more."""
+    if content.parse_mode or content.links or content.media or content.buttons or profile.template_ref is not None:
+        return None
+    marked, measure = Marked(content.text.strip()), Measure(limits, None)
+    if not marked.text or not measure.fits_text(marked):
+        return None
+    written = measure.write(marked)
+    asked = read_options(flags, settings)
+    shown = asked.shown_on(limits)
+    part = TextPart(
+        text=written.text, markup=written.markup, preview=shown.preview, silent=shown.silent, protect=shown.protect
+    )
+    return Plan(version=PLAN_VERSION, platform=limits.platform, parts=(part,), notes=tuple(dropped(asked, shown)))
 
 
 def _plan(material: _Material, measure: Measure, asked: Options, settings: Settings) -> Plan | tuple[Problem, ...]:
