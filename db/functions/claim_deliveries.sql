@@ -183,8 +183,8 @@ BEGIN
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT id_in(_ids, _first_id + t.turn), p_workspace_id, t.delivery_id, t.message_id, t.channel_id,
                'send_attempt', t.attempt,
-               jsonb_build_object('trace_id', t.trace_id, 'run_id', p_run_id,
-                                  'idempotency_key', t.delivery_id, 'slot_at', t.slot_at)
+               jsonb_object(ARRAY['trace_id', t.trace_id, 'run_id', p_run_id::text,
+                                  'idempotency_key', t.delivery_id::text, 'slot_at', to_json(t.slot_at) #>> '{}'])
         FROM took t
     )
     SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, _now + p_lease, t.slot_at,

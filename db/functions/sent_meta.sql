@@ -9,8 +9,10 @@ STABLE PARALLEL SAFE
 AS $$
     SELECT CASE
         WHEN p_provider_message_id IS NOT NULL
-            THEN jsonb_build_object('trace_id', p_trace_id, 'run_id', p_run_id, 'idempotency_key', p_delivery_id,
-                                    'provider_message_id', p_provider_message_id)
-        ELSE jsonb_build_object('trace_id', p_trace_id, 'run_id', p_run_id, 'idempotency_key', p_delivery_id)
+            THEN jsonb_object(ARRAY['trace_id', p_trace_id, 'run_id', p_run_id::text,
+                                    'idempotency_key', p_delivery_id::text,
+                                    'provider_message_id', p_provider_message_id])
+        ELSE jsonb_object(ARRAY['trace_id', p_trace_id, 'run_id', p_run_id::text,
+                                'idempotency_key', p_delivery_id::text])
     END
 $$;
