@@ -372,6 +372,8 @@ CREATE TABLE channel_due (
     -- settle_channels; whoever queues later sorts in behind it.
     low_water timestamptz NOT NULL DEFAULT '-infinity',
     swept_at timestamptz NOT NULL DEFAULT '-infinity',
+    -- How many deliveries a look is expected to give: see ready_channels and settle_channels.
+    yields int NOT NULL DEFAULT 1,
     PRIMARY KEY (workspace_id, channel_id),
     FOREIGN KEY (workspace_id, channel_id) REFERENCES channels ON DELETE CASCADE
 ) WITH (fillfactor = 50);

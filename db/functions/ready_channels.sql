@@ -1,8 +1,9 @@
 -- ready_channels(workspace_id, limit, tolerance, now) -> the channels whose turn it is, locked
 --
 -- As many as their token group has room for, and a few more in case some turn out to be closed, full or empty. A
--- channel counts for as many as it may send at once, up to four: of many channels with a backlog some give several now
--- and the others come next, which costs less than a look at each of them for one.
+-- channel counts for as many as it is expected to give (channel_due.yields, see settle_channels): of many channels with a
+-- backlog some give several now and the others come next, which costs less than a look at each of them for one; of
+-- channels with one post each as many are looked at as posts can be taken.
 --
 -- Locks     channels FOR NO KEY UPDATE SKIP LOCKED, by channel_id; the caller holds platform_limits
 CREATE OR REPLACE FUNCTION ready_channels(
@@ -23,9 +24,9 @@ BEGIN
         FROM platform_limits g
         CROSS JOIN LATERAL slot_gate(g.next_allowed_at, g.rate_rps, p_now, p_tolerance) AS gate
         CROSS JOIN LATERAL (
-            SELECT d.channel_id, sum(least(d.max_parallel, 4)) OVER (ROWS UNBOUNDED PRECEDING) AS places
+            SELECT d.channel_id, sum(least(d.max_parallel, d.yields)) OVER (ROWS UNBOUNDED PRECEDING) AS places
             FROM (
-                SELECT d.channel_id, d.max_parallel
+                SELECT d.channel_id, d.max_parallel, d.yields
                 FROM channel_due d
                 WHERE d.workspace_id = g.workspace_id
                   AND d.platform = g.platform

@@ -11,6 +11,8 @@
 -- nothing left         when the next sleeper is due, never if there is none. Declared only under FOR UPDATE on its
 --                      channel_due; one that cannot be locked so is being fed, and is looked at again at once
 --
+-- What it gave, four times that if it has more, is what the next claim expects of it: see ready_channels.
+--
 -- Five times a second the low_water of a channel rises to what waits first in it. That too only under FOR UPDATE on its
 -- channel_due, by a statement that starts after the lock: whoever is queueing there holds it FOR KEY SHARE and has read
 -- the low_water it had then.
@@ -31,6 +33,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
+    _most CONSTANT int := 32; -- so that channels with a backlog still take turns
     _closable uuid[];
     _full uuid[] := '{}';
 BEGIN
@@ -78,6 +81,7 @@ BEGIN
     UPDATE channel_due d
     SET next_due_at = s.next_due_at,
         waits_for_place = s.waits_for_place,
+        yields = s.yields,
         low_water = coalesce(s.first_waiting, d.low_water),
         swept_at = CASE WHEN s.first_waiting IS NULL THEN d.swept_at ELSE p_now END
     FROM (
@@ -92,6 +96,7 @@ BEGIN
                    WHEN sleeper.due IS NULL THEN 'infinity'
                    ELSE greatest(sleeper.due, c.next_allowed_at)
                END AS next_due_at,
+               greatest(1, least(CASE WHEN p.more THEN 4 ELSE 1 END * p.taken, _most)) AS yields,
                l.first_waiting
         FROM unnest(p_channel_ids, p_counts, p_more) AS p (channel_id, taken, more)
         CROSS JOIN LATERAL ( -- one that somebody else is making due stays due
@@ -147,6 +152,6 @@ BEGIN
     ) AS s
     WHERE d.workspace_id = p_workspace_id
       AND d.channel_id = s.channel_id
-      AND ((d.next_due_at, d.waits_for_place) IS DISTINCT FROM (s.next_due_at, s.waits_for_place)
+      AND ((d.next_due_at, d.waits_for_place, d.yields) IS DISTINCT FROM (s.next_due_at, s.waits_for_place, s.yields)
            OR s.first_waiting IS NOT NULL);
 END $$;

@@ -68,6 +68,27 @@ async def test_a_claim_hands_out_no_more_than_it_was_asked_for(tenant):
     assert counts == [1, 4, 10, 6]
 
 
+async def test_of_channels_with_a_post_each_a_claim_takes_as_many_as_it_may(tenant):
+    await tenant.channels(120, max_parallel=100)
+    await tenant.enqueue("one post for all")
+
+    assert len(await tenant.claim(100)) == 100
+
+
+async def test_of_channels_with_a_backlog_a_few_give_much_and_then_the_others_do(tenant):
+    channels = await tenant.channels(60, max_parallel=100)
+    for channel in channels:
+        await tenant.backlog(channel, 40)
+
+    claims = [await tenant.claim(100) for _ in range(12)]
+
+    served = [{claim["channel_id"] for claim in batch} for batch in claims]
+    assert len(served[0]) == len(channels)
+    assert max(map(len, served[4:])) < 15
+    assert [len(batch) for batch in claims] == [100] * 12
+    assert set.union(*served) == set(channels)
+
+
 async def test_what_must_wait_holds_nobody_back(tenant):
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%a").lower()
     await tenant.group(0.01, "slow")
