@@ -8,29 +8,34 @@ CREATE OR REPLACE FUNCTION make_channels_due(p_workspace_id uuid, p_channel_ids 
 RETURNS int
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_nestloop = on
 AS $$
 DECLARE
+    _places tid[];
+    _dues timestamptz[];
     _moved int;
 BEGIN
-    WITH wanted AS MATERIALIZED (
-        SELECT w.channel_id, w.due
-        FROM (SELECT * FROM unnest(p_channel_ids, p_dues) AS g (channel_id, due) ORDER BY g.channel_id) AS w
-        CROSS JOIN LATERAL ( -- by key, whatever the planner thinks of the table
-            SELECT 1
-            FROM channel_due d
-            WHERE d.workspace_id = p_workspace_id
-              AND d.channel_id = w.channel_id
-              AND d.next_due_at > w.due
-              AND NOT d.waits_for_place
-            FOR NO KEY UPDATE
-        ) AS d
-    )
+    SELECT array_agg(d.place), array_agg(w.due)
+    INTO _places, _dues
+    FROM (SELECT * FROM unnest(p_channel_ids, p_dues) AS g (channel_id, due) ORDER BY g.channel_id) AS w
+    CROSS JOIN LATERAL ( -- by key, whatever the planner thinks of the table
+        SELECT d.ctid AS place
+        FROM channel_due d
+        WHERE d.workspace_id = p_workspace_id
+          AND d.channel_id = w.channel_id
+          AND d.next_due_at > w.due
+          AND NOT d.waits_for_place
+        FOR NO KEY UPDATE
+    ) AS d;
+    IF _places IS NULL THEN
+        RETURN 0;
+    END IF;
+
+    -- Locked by key, then written where they lie: that needs a statement which sees what the lock was waited for.
     UPDATE channel_due d
     SET next_due_at = least(d.next_due_at, w.due)
-    FROM wanted w
-    WHERE d.workspace_id = p_workspace_id
-      AND d.channel_id = w.channel_id;
+    FROM unnest(_places, _dues) AS w (place, due)
+    WHERE d.ctid = w.place;
 
     GET DIAGNOSTICS _moved = ROW_COUNT;
     RETURN _moved;
