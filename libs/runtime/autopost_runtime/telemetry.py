@@ -81,13 +81,21 @@ class _Named:
     """A span that begins a trace of its own, has its ids and records nothing."""
 
     def __enter__(self) -> Span:
-        ids = SpanContext(_ids.generate_trace_id(), _ids.generate_span_id(), is_remote=False)
-        span = trace.NonRecordingSpan(ids)
+        span = _Unrecorded(SpanContext(_ids.generate_trace_id(), _ids.generate_span_id(), is_remote=False))
         self._token = attach(trace.set_span_in_context(span, Context()))
         return span
 
     def __exit__(self, *_: object) -> None:
         detach(self._token)
+
+
+class _Unrecorded(trace.NonRecordingSpan):
+    """It is asked for its name several times."""
+
+    def __init__(self, ids: SpanContext) -> None:
+        super().__init__(ids)
+        self.trace_id = f"{ids.trace_id:032x}"
+        self.traceparent = f"00-{self.trace_id}-{ids.span_id:016x}-00"
 
 
 def exporting() -> bool:
@@ -102,12 +110,18 @@ def current_traceparent() -> str | None:
 
 def current_ids() -> tuple[str | None, str | None]:
     """The trace id and the traceparent."""
+    span = trace.get_current_span()
+    if isinstance(span, _Unrecorded):
+        return span.trace_id, span.traceparent
     traceparent = current_traceparent()
     return (traceparent[3:35], traceparent) if traceparent else (None, None)
 
 
 def current_trace_id() -> str | None:
-    here = trace.get_current_span().get_span_context()
+    span = trace.get_current_span()
+    if isinstance(span, _Unrecorded):
+        return span.trace_id
+    here = span.get_span_context()
     return f"{here.trace_id:032x}" if here.is_valid else None
 
 

@@ -64,8 +64,10 @@ class Enqueuer:
         return verdict
 
     async def _take(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
-        fetched = all(medium.url is None for medium in normalized.content.media)
-        return await (self._admit if fetched else self._stage)(endpoint, request, normalized)
+        media = normalized.content.media
+        if media and any(medium.url is not None for medium in media):
+            return await self._stage(endpoint, request, normalized)
+        return await self._admit(endpoint, request, normalized)
 
     async def _admit(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
         payload_hash = payload_hash_of(request)

@@ -6,7 +6,7 @@ from the bytes of a medium. A change to anything here that moves a hash is a new
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -50,14 +50,7 @@ class Normalized(Struct, frozen=True, kw_only=True):
 
 
 def normalize(request: PostRequest) -> Normalized:
-    content = Content(
-        type="media" if request.media else "text",
-        text=_text(request.text or "", request.parse_mode),
-        parse_mode=request.parse_mode,
-        media=tuple(_medium(item, request.parse_mode, f"media[{index}]") for index, item in enumerate(request.media)),
-        links=_unique(_url(link, f"links[{index}]") for index, link in enumerate(request.links)),
-        buttons=_rows(request.buttons),
-    )
+    content = _content(request)
     if not content.text and not content.links and not content.media:
         raise Refused("text", "a post needs text, links or media")
     tags = _tags(request.tags)
@@ -73,6 +66,20 @@ def normalize(request: PostRequest) -> Normalized:
             tags=tags,
             fields=request.meta or {},
         ),
+    )
+
+
+def _content(request: PostRequest) -> Content:
+    text = _text(request.text or "", request.parse_mode)
+    if not request.media and not request.links and not request.buttons:  # as most posts
+        return Content(text=text, parse_mode=request.parse_mode)
+    return Content(
+        type="media" if request.media else "text",
+        text=text,
+        parse_mode=request.parse_mode,
+        media=tuple(_medium(item, request.parse_mode, f"media[{index}]") for index, item in enumerate(request.media)),
+        links=_unique(_url(link, f"links[{index}]") for index, link in enumerate(request.links)),
+        buttons=_rows(request.buttons),
     )
 
 
@@ -138,6 +145,8 @@ def _text(text: str, parse_mode: ParseMode | None = None) -> str:
 
 def _is_tidy(text: str) -> bool:
     """Nothing in it would collapse: seen at a glance, since most texts are. No space but the plain one is printable."""
+    if text.isprintable():
+        return "  " not in text
     return text.replace("\n", "").isprintable() and not any(untidy in text for untidy in _UNTIDY)
 
 
@@ -175,8 +184,8 @@ def _rows(buttons: tuple[Button | tuple[Button, ...], ...]) -> tuple[tuple[Butto
     )
 
 
-def _tags(tags: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({tag.strip().lower() for tag in tags} - {""}))
+def _tags(tags: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted({tag.strip().lower() for tag in tags} - {""})) if tags else ()
 
 
 def _unique(items: Iterable[str]) -> tuple[str, ...]:

@@ -44,9 +44,8 @@ def refuse_traps(body: bytes) -> None:
     """Raises ``Trap``."""
     text = _text(body)
     oddities = _oddities
-    oddities.found, oddities.keys = False, 0
     try:
-        tree = oddities.decode(text)
+        tree = oddities.read(text)
     except json.JSONDecodeError as exc:
         raise Trap(f"the body is not JSON: {exc.msg} in line {exc.lineno}, column {exc.colno}") from None
     except RecursionError:
@@ -73,9 +72,19 @@ class _Oddities:
     def __init__(self) -> None:
         self.found = False
         self.keys = 0
-        self.decode = json.JSONDecoder(
+        self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object, parse_int=self._whole, parse_float=self._real, parse_constant=self._constant
-        ).decode
+        )
+
+    def read(self, text: str) -> Any:
+        """Raises ``JSONDecodeError``."""
+        self.found, self.keys = False, 0
+        if text.startswith("{"):
+            tree, end = self._decoder.raw_decode(text)
+            if end == len(text):
+                return tree
+            self.found, self.keys = False, 0
+        return self._decoder.decode(text)
 
     def _object(self, pairs: list[tuple[str, Any]]) -> Any:
         self.keys += len(pairs)
