@@ -1,6 +1,7 @@
 """Whether a request that failed may have arrived, and that no error tells where it went."""
 
 import asyncio
+import gzip
 import socket
 import traceback
 from datetime import timedelta
@@ -9,12 +10,14 @@ import pytest
 from autopost_runtime.http import HttpClient, HttpError, NotSent, Unanswered
 from runtime.canary import CANARY
 from runtime.talks import (
+    LIMIT,
     OK,
     answer_then_hang,
     answering,
     call,
     close_after_reading,
     connected,
+    everything,
     hang,
     read_request,
     reset_after_reading,
@@ -163,3 +166,91 @@ async def test_proxies_of_the_environment_are_ignored(monkeypatch, unused_tcp_po
 
     async with server(answering(OK)) as url:
         assert (await call(url)).status == 200
+
+
+@pytest.mark.parametrize("early", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"])
+async def test_an_answer_that_asks_for_patience_is_not_the_answer(early):
+    async with server(answering(early + OK)) as url:
+        answer = await call(url)
+
+    assert (answer.status, answer.body) == (200, b"{}")
+
+
+async def test_an_answer_may_come_compressed_or_in_pieces():
+    zipped = gzip.compress(b'{"ok":true}')
+    packed = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b" % (len(zipped), zipped)
+    chunked = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n{"ok":\r\n5\r\ntrue}\r\n0\r\n\r\n'
+
+    for raw in (packed, chunked):
+        async with server(answering(raw)) as url:
+            assert (await call(url)).body == b'{"ok":true}'
+
+
+async def test_a_request_says_all_that_a_server_needs_and_each_of_it_once():
+    heard: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await read_request(reader))
+        writer.write(OK)
+
+    async with server(talk) as url:
+        await call(f"{url}/a?b=%20c", headers={"Authorization": "t", "Content-Type": "application/problem+json"})
+
+    line, *lines = heard[0].partition(b"\r\n\r\n")[0].decode().split("\r\n")
+    fields = [tuple(one.split(": ", 1)) for one in lines]
+    assert line.startswith("POST /a?b=%20c/bot")
+    assert sorted(fields) == [
+        ("Accept", "*/*"),
+        ("Accept-Encoding", "gzip, deflate"),
+        ("Authorization", "t"),
+        ("Content-Length", "13"),
+        ("Content-Type", "application/problem+json"),
+        ("Host", url.removeprefix("http://")),
+        ("User-Agent", "autopost"),
+    ]
+
+
+async def test_a_header_cannot_begin_another():
+    async with server(answering(OK)) as url, connected(url) as client:
+        with pytest.raises(ValueError, match="control character"):
+            await client.request("POST", url, json={}, headers={"X-Mine": "1\r\nX-Theirs: 2"}, timeout=LIMIT)
+
+
+async def test_who_is_named_in_the_url_is_told_to_the_server():
+    heard: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await read_request(reader))
+        writer.write(OK)
+
+    async with server(talk) as url:
+        await call(url.replace("http://", "http://me:secret@"))
+
+    assert b"Authorization: Basic bWU6c2VjcmV0" in heard[0]
+
+
+async def test_a_connection_is_used_again_only_when_its_answer_was_read():
+    """An answer that nobody waited for would be taken for the next."""
+    heard: dict[asyncio.StreamWriter, int] = {}
+    begun = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await read_request(reader):
+            heard[writer] = heard.get(writer, 0) + 1
+            if sum(heard.values()) == 3:
+                begun.set()
+                await everything(reader)
+                return
+            writer.write(OK)
+
+    async with server(talk) as url, HttpClient() as client:
+        for _ in range(2):
+            await client.request("POST", url, json={}, timeout=LIMIT)
+        given_up = asyncio.create_task(client.request("POST", url, json={}, timeout=LIMIT))
+        await begun.wait()
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        answer = await client.request("POST", url, json={}, timeout=LIMIT)
+
+    assert answer.body == b"{}"
+    assert list(heard.values()) == [3, 1]

@@ -11,7 +11,7 @@ broken, and nobody accepts half a body. A refusal that comes before the body was
 import ssl
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from time import time_ns
 from typing import Any, Self
@@ -22,6 +22,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from yarl import URL
 
 from autopost_runtime import telemetry
+from autopost_runtime.exchange import Exchange, TooBig, read_all
 from autopost_runtime.request_body import Outgoing, StreamedBody
 from autopost_runtime.values import is_host
 
@@ -63,6 +64,7 @@ class HttpClient:
         self._ca_bundle = ca_bundle
         self._answer_limit = answer_limit
         self._session: aiohttp.ClientSession | None = None
+        self._exchange: Exchange | None = None
 
     async def __aenter__(self) -> Self:
         tls = ssl.create_default_context()
@@ -77,6 +79,7 @@ class HttpClient:
             headers={"User-Agent": "autopost"},
             trust_env=False,
         )
+        self._exchange = Exchange(self._session, self._answer_limit)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -101,7 +104,7 @@ class HttpClient:
         target = _parse(url)
         sending: Any = Outgoing(body) if body else _body(json, form)
         try:
-            answer = await self._exchange(method, target, sending, _headers(json, headers), timeout)
+            answer = await self._call(method, target, sending, _headers(json, headers), timeout)
             status, error = answer.status, str(answer.status)
             return answer
         except HttpError as exc:
@@ -114,16 +117,21 @@ class HttpClient:
             if telemetry.exporting():
                 _trace(started, span_name or method, template, method, target.host, status, error)
 
-    async def _exchange(
+    async def _call(
         self, method: str, url: URL, body: Any, headers: Mapping[str, str] | None, timeout: timedelta
     ) -> HttpAnswer:
-        if self._session is None:
+        if self._session is None or self._exchange is None:
             raise RuntimeError("the client is used outside its async with")
         try:
+            if isinstance(body, bytes) and url.raw_user is None:
+                return HttpAnswer(*await self._exchange.send(method, url, body, headers or {}, _limits(timeout)))
             async with self._session.request(
                 method, url, data=body, headers=headers, allow_redirects=False, timeout=_limits(timeout)
             ) as response:
-                return HttpAnswer(response.status, response.headers, await self._read(response))
+                content = await read_all(response.content, self._answer_limit)
+                return HttpAnswer(response.status, response.headers, content)
+        except TooBig:
+            lost: HttpError = Unanswered("answer_too_big")
         except aiohttp.ClientError as exc:
             lost = _translate(exc)
         except TimeoutError:  # the connect limit is shorter, so by now the request was on its way
@@ -134,17 +142,6 @@ class HttpClient:
             raise body.failure
         late = isinstance(body, Outgoing) and body.failed_late
         raise (Unanswered("source_failed") if late else lost) from None
-
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        chunks: list[bytes] = []
-        size = 0
-        while chunk := await response.content.readany():
-            size += len(chunk)
-            if size > self._answer_limit:
-                response.close()
-                raise Unanswered("answer_too_big")
-            chunks.append(chunk)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _trace(
@@ -187,6 +184,7 @@ def _translate(exc: aiohttp.ClientError) -> HttpError:
             return Unanswered(type(exc).__name__)
 
 
+@lru_cache(maxsize=1024)
 def _parse(url: str) -> URL:
     try:
         parsed = URL(url, encoded=True)

@@ -69,8 +69,10 @@ class TelegramAdapter:
             template=f"/bot***/{call.method}",
             **payload,
         )
-        answer = without_token(answer, target.token)
         told = read(answer)
+        if isinstance(told, Failed):  # of anything else only ids are kept
+            answer = without_token(answer, target.token)
+            told = read(answer)
         return with_answer(told, answer) if isinstance(told, Failed) else told
 
 
