@@ -109,8 +109,10 @@ async def test_whatever_is_killed_wiped_and_held_up_at_once_the_stream_has_every
             for wipe, point in fates:
                 await die_together(own_nats, wipe, let_die, point)
                 await outlive_the_lease(shop.db)
+        async with relaying(*place):  # whoever passes by the one that is still open has lost it
+            await eventually(lambda: has_come_to(shop.db, writer), within=3 * PLENTY)
         await held.commit()
-        await die_together(own_nats, True, let_die, "published")
+        await die_together(own_nats, False, let_die, "published")  # a wipe would have everything told again
         await outlive_the_lease(shop.db)
         async with relaying(*place):
             await load.goes_on()
@@ -126,6 +128,11 @@ async def die_together(server: NatsServer, wipe: bool, let_die: Bury, point: str
         shutil.rmtree(server.data)
     await server.start()
     assert await let_die(point) == -signal.SIGKILL
+
+
+async def has_come_to(pool: Any, writer: Any) -> bool:
+    xid = await writer.fetchval("SELECT pg_current_xact_id()::text")
+    return bool(await pool.fetchval("SELECT lo >= $1::text::xid8 FROM relay_state", xid))
 
 
 async def is_old(pool: Any, pid: int) -> bool:
