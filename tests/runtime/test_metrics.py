@@ -20,6 +20,20 @@ def test_a_histogram_is_in_seconds_with_our_buckets(measured):
     assert 'autopost_test_seconds_sum{platform="telegram"} 60.008' in text
 
 
+def test_who_keeps_a_series_counts_into_the_same_histogram(measured):
+    seconds = metrics.histogram("autopost_test_kept_seconds", "How long.")
+    kept = seconds.of({"platform": "max"})
+    kept.record(0.5)
+
+    metrics.forget()
+    assert "autopost_test_kept_seconds_count" not in measured()
+    kept.record(0.5)
+    seconds.record(0.25, {"platform": "max"})
+
+    assert 'autopost_test_kept_seconds_count{platform="max"} 2.0' in measured()
+    assert 'autopost_test_kept_seconds_sum{platform="max"} 0.75' in measured()
+
+
 def test_a_counter_adds_up_per_label_set(measured):
     counted = metrics.counter("autopost_test_counted", "Counted.")
     counted.add(2)

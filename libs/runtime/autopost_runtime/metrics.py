@@ -49,6 +49,22 @@ class Counter:
         return family
 
 
+class Series:
+    """What a histogram has under one set of labels; kept by whoever records often."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def record(self, seconds: float) -> None:
+        self.counts[bisect_left(SECONDS, seconds)] += 1
+        self.total += seconds
+
+    def forget(self) -> None:
+        self.counts, self.total = [0] * (len(SECONDS) + 1), 0.0
+
+
 class Histogram:
     """Of seconds."""
 
@@ -56,29 +72,31 @@ class Histogram:
 
     def __init__(self, name: str, description: str) -> None:
         self.name, self.description = name, description
-        self._series: dict[_Key, list[float]] = {}
-        """How many in each bucket, and the sum at the end."""
+        self._series: dict[_Key, Series] = {}
 
-    def record(self, seconds: float, labels: Labels | None = None) -> None:
+    def of(self, labels: Labels | None = None) -> Series:
         key = tuple(labels.items()) if labels else ()
         series = self._series.get(key)
         if series is None:
-            series = self._series[key] = [0.0] * (len(SECONDS) + 2)
-        series[bisect_left(SECONDS, seconds)] += 1
-        series[-1] += seconds
+            series = self._series[key] = Series()
+        return series
+
+    def record(self, seconds: float, labels: Labels | None = None) -> None:
+        self.of(labels).record(seconds)
 
     def forget(self) -> None:
-        self._series.clear()
+        for series in self._series.values():
+            series.forget()
 
     def read(self) -> Metric:
         family = HistogramMetricFamily(self.name, self.description)
-        for key, (*counts, total) in list(self._series.items()):
-            labels, below = _words(key), 0.0
-            for bound, count in zip((*map(str, SECONDS), "+Inf"), counts, strict=True):
+        for key, series in [(key, one) for key, one in self._series.items() if any(one.counts)]:
+            labels, below = _words(key), 0
+            for bound, count in zip((*map(str, SECONDS), "+Inf"), series.counts, strict=True):
                 below += count
                 family.add_sample(f"{self.name}_bucket", {"le": bound, **labels}, below)
             family.add_sample(f"{self.name}_count", labels, below)
-            family.add_sample(f"{self.name}_sum", labels, total)
+            family.add_sample(f"{self.name}_sum", labels, series.total)
         return family
 
 

@@ -91,20 +91,30 @@ class Claimer:
     async def _call(self, workspace: WorkspaceId, limit: int) -> Claimed:
         """The lease is counted from before the call, so that we never think it longer than it is."""
         started = time.monotonic()
-        with telemetry.tracer().start_as_current_span(
-            "claim_deliveries",
-            context=telemetry.context_from(None),
-            attributes={"autopost.workspace_id": str(workspace)},
-        ) as span:
-            claimed = await self._gateway.claim_deliveries(workspace, self._run_id, limit, self._lease)
-            span.set_attribute("autopost.claimed", len(claimed.claims))
-            for claim in claimed.claims if telemetry.exporting() else ():
-                if link := telemetry.link_to(claim.traceparent):
-                    span.add_link(link.context)
-            here = telemetry.link_to(telemetry.current_traceparent())
+        if telemetry.exporting():
+            claimed, here = await self._traced(workspace, limit)
+        else:
+            claimed, here = await self._claim(workspace, limit), None
         answered = time.monotonic()
         claim_seconds.record(answered - started)
         until = started + self._lease.total_seconds()
         if claimed.claims:
             self._take([Job(claim, answered + claim.slot_in, Lease(until), here) for claim in claimed.claims])
         return claimed
+
+    async def _claim(self, workspace: WorkspaceId, limit: int) -> Claimed:
+        return await self._gateway.claim_deliveries(workspace, self._run_id, limit, self._lease)
+
+    async def _traced(self, workspace: WorkspaceId, limit: int) -> tuple[Claimed, Link | None]:
+        """In a span of its own, which links to the posts and which their deliveries link to."""
+        with telemetry.tracer().start_as_current_span(
+            "claim_deliveries",
+            context=telemetry.context_from(None),
+            attributes={"autopost.workspace_id": str(workspace)},
+        ) as span:
+            claimed = await self._claim(workspace, limit)
+            span.set_attribute("autopost.claimed", len(claimed.claims))
+            for claim in claimed.claims:
+                if link := telemetry.link_to(claim.traceparent):
+                    span.add_link(link.context)
+            return claimed, telemetry.link_to(telemetry.current_traceparent())

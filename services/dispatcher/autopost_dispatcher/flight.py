@@ -3,6 +3,7 @@
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Protocol
 
 import msgspec
@@ -120,12 +121,11 @@ class Flight:
                 await self._next_slot(has_bytes=has_bytes)
             started = time.monotonic()
             answer = await self._adapter.send(part, self._target, media)
-            outcome = answer.code if isinstance(answer, Failed) else "accepted"
-            provider_seconds.record(
-                time.monotonic() - started, {"platform": self._adapter.platform, "outcome": outcome}
-            )
+            took = time.monotonic() - started
             if not isinstance(answer, Failed):
+                _seconds(self._adapter.platform, "accepted").record(took)
                 return answer
+            _seconds(self._adapter.platform, answer.code).record(took)
             self._heed(answer)
             waits = self._adapter.patience.get(answer.code, ())
             if nth == len(waits):
@@ -206,6 +206,11 @@ class Flight:
     async def _wait(self, seconds: float) -> None:
         await self._desk.slots.pause(seconds)
         self._desk.slots.check(self._job)
+
+
+@cache
+def _seconds(platform: str, outcome: str) -> metrics.Series:
+    return provider_seconds.of({"platform": platform, "outcome": outcome})
 
 
 def _own_id(item: PlannedMedia) -> str:
