@@ -62,10 +62,13 @@ class Admission:
         return twin
 
     async def endpoint_of(self, request: web.Request) -> Endpoint:
+        endpoint: Endpoint | None
         if _is_signed(request):
             endpoint = await self._by_signature(request, request.match_info["endpoint_id"])
         else:
-            endpoint = await self._by_secret(request)
+            endpoint = await self._doors.find("webhook_push", _secret(request))
+            if endpoint is None:
+                raise unknown(request)
         if endpoint.workspace_status != "active":
             await self.tell_inactive(endpoint, endpoint.workspace_status)
             raise inactive(endpoint.workspace_status)
@@ -74,7 +77,7 @@ class Admission:
     async def body_of(self, request: web.Request, endpoint: Endpoint) -> PostRequest:
         """To be called inside ``accounted``."""
         if not _is_signed(request):
-            body = await self.read(request, endpoint)
+            body = await self.bodies.read(request, endpoint.max_payload_bytes, tenant(endpoint.workspace_id))
             await self.pass_bucket(endpoint)
             return read_post(body)
         self.bodies.hand_over(request, tenant(endpoint.workspace_id))
@@ -128,12 +131,6 @@ class Admission:
     async def _reject(self, request: web.Request, endpoint: Endpoint, code: str, status: int) -> None:
         sample = partial(sample_of, request, endpoint, code, status, _shown_secrets(request))
         await self.refusals.refuse(endpoint, Action.INGRESS_PAYLOAD_REJECTED, "payload_rejected", code, sample)
-
-    async def _by_secret(self, request: web.Request) -> Endpoint:
-        endpoint = await self._doors.find("webhook_push", _secret(request))
-        if endpoint is None:
-            raise unknown(request)
-        return endpoint
 
     async def _by_signature(self, request: web.Request, named: str) -> Endpoint:
         try:

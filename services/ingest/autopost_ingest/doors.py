@@ -67,5 +67,5 @@ class Doors:
     async def find(self, kind: EndpointKind, secret: str | None) -> Endpoint | None:
         if not secret:
             return None
-        digest = sha256(secret.encode(errors="surrogateescape")).hexdigest()
-        return self._memory.fresh((kind, digest)) or await self._memory.get((kind, digest))
+        key = (kind, sha256(secret.encode(errors="surrogateescape")).hexdigest())
+        return self._memory.fresh(key) or await self._memory.get(key)

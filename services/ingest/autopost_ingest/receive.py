@@ -54,7 +54,9 @@ class Receiver:
             for name in query:
                 raise Problem(400, "Bad Request", "there is no such parameter", field=name)
             post = await self._admission.body_of(request, endpoint)
-            normalized = await self._materializer.materialize(endpoint.workspace_id, normalize(post))
+            normalized = normalize(post)
+            if normalized.content.media:
+                normalized = await self._materializer.materialize(endpoint.workspace_id, normalized)
             verdict = await self._enqueue(endpoint, post, normalized)
         if verdict.verdict == "workspace_paused":
             await self._admission.tell_inactive(endpoint, "paused")
