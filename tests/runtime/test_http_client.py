@@ -210,6 +210,13 @@ async def test_a_request_says_all_that_a_server_needs_and_each_of_it_once():
     ]
 
 
+async def test_an_address_in_brackets_is_called_like_any_other(unused_tcp_port):
+    with pytest.raises(NotSent) as failed:
+        await call(f"http://[::1]:{unused_tcp_port}")
+
+    assert failed.value.code == "connect"
+
+
 async def test_a_header_cannot_begin_another():
     async with server(answering(OK)) as url, connected(url) as client:
         with pytest.raises(ValueError, match="control character"):

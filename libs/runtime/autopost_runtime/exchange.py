@@ -29,7 +29,7 @@ class Exchange:
     def __init__(self, session: aiohttp.ClientSession, at_most: int) -> None:
         self._session = session
         self._at_most = at_most
-        self._origin = lru_cache(maxsize=256)(self._request_to)
+        self._towards = lru_cache(maxsize=256)(self._request_to)
 
     async def send(
         self, method: str, url: URL, body: bytes, headers: Mapping[str, str], limits: aiohttp.ClientTimeout
@@ -50,15 +50,13 @@ class Exchange:
         if self._session.connector is None:
             raise RuntimeError("the session is closed")
         try:
-            origin = self._origin(url.scheme, url.raw_host, url.port)
-            return await self._session.connector.connect(origin, [], limits)
+            return await self._session.connector.connect(self._towards(url.origin()), [], limits)
         except TimeoutError:
             raise aiohttp.ConnectionTimeoutError from None
 
-    def _request_to(self, scheme: str, host: str, port: int) -> aiohttp.ClientRequest:
+    def _request_to(self, origin: URL) -> aiohttp.ClientRequest:
         """All that a connector wants to know of a request; it holds no path, which may be a secret."""
-        place = URL.build(scheme=scheme, host=host, port=port, encoded=True)
-        return aiohttp.ClientRequest("POST", place, loop=asyncio.get_running_loop(), session=self._session)
+        return aiohttp.ClientRequest("POST", origin, loop=asyncio.get_running_loop(), session=self._session)
 
     async def _talk(
         self, connection: aiohttp.connector.Connection, request: bytes
