@@ -26,7 +26,7 @@ COMMIT = "SELECT * FROM commit_deliveries($1, $2, '1 hour', 3, 0.5)"
 FILL = """
 WITH message AS (
     INSERT INTO messages (workspace_id, content_hash, payload)
-    SELECT $1, gen_random_uuid()::text, '{}' FROM generate_series(1, $3)
+    SELECT $1, gen_random_uuid()::text, '{}' FROM generate_series(1, $3 / cardinality($2::uuid[]))
     RETURNING message_id, content_hash
 ), delivery AS (
     INSERT INTO deliveries (workspace_id, message_id, channel_id, hash_version, content_hash, status, attempt,
@@ -34,18 +34,16 @@ WITH message AS (
     SELECT $1, m.message_id, c.channel_id, 1, m.content_hash, $4, CASE WHEN $4 = 'sent' THEN 1 ELSE 0 END,
            now() - interval '1 day', CASE WHEN $4 = 'sent' THEN now() - interval '1 day' END,
            now() - interval '1 day', 3
-    FROM (SELECT row_number() OVER () AS n, * FROM message) AS m
-    JOIN unnest($2::uuid[]) WITH ORDINALITY AS c (channel_id, n) ON c.n = 1 + m.n % cardinality($2)
+    FROM message m
+    CROSS JOIN unnest($2::uuid[]) AS c (channel_id)
     RETURNING delivery_id, channel_id, message_id, created_at
 ), queued AS (
     INSERT INTO delivery_queue (workspace_id, delivery_id, channel_id, asleep, sort_at)
     SELECT $1, delivery_id, channel_id, false, created_at FROM delivery WHERE $4 <> 'sent'
 )
-INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt)
-SELECT $1, d.delivery_id, d.message_id, d.channel_id, a.action, CASE WHEN a.action = 'enqueue' THEN 0 ELSE 1 END
+INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action)
+SELECT $1, d.delivery_id, d.message_id, d.channel_id, 'enqueue'
 FROM delivery d
-CROSS JOIN unnest(CASE WHEN $4 = 'sent' THEN ARRAY['enqueue', 'send_attempt', 'sent']::event_action[]
-                       ELSE ARRAY['enqueue']::event_action[] END) AS a (action)
 """
 
 

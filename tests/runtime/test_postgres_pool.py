@@ -61,7 +61,8 @@ async def test_a_call_is_one_round_trip(empty_database, configure):
     async with open_database(config, "ingest") as database:
         await database.fetchval("SELECT 'ours'")
         [last] = await empty_database.pool.fetch(
-            "SELECT query FROM pg_stat_activity WHERE application_name = 'autopost-ingest'"
+            "SELECT query FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name = 'autopost-ingest'"
         )
 
     assert last["query"] == "SELECT 'ours'"
