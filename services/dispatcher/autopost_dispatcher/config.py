@@ -17,6 +17,8 @@ SURELY_LEFT = 0.75
 
 class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     database_role: str | None = "autopost_dispatcher"
+    command_timeout: Duration = timedelta(seconds=15)
+    """A process that was held up for ten seconds still reads its answers: a claim without one is leased to nobody."""
     telegram_api_url: HttpUrl = "https://api.telegram.org"
     max_api_url: HttpUrl = "https://platform-api2.max.ru"
     ca_bundle: Path | None = None
