@@ -6,7 +6,7 @@
 --
 -- Guarantees   status sending, attempt + 1, a fresh claim_token, sending_lease_until in the future, send_attempt
 --              written: all before the caller sees the row
--- Shared       what many rows have in common, on the first row alone: {"plans": {rendering_id: what to send},
+-- Shared       what many rows have in common, on the first row alone, as JSON: {"plans": {rendering_id: what to send},
 --              "channels": {channel_id: {platform, target_id, auth_ref, rate_group, settings, pace}}};
 --              the pace is the least distance between two calls of a delivery, in seconds
 -- Verify       the last attempt may have arrived, and the channel wants the platform to be asked before another
@@ -46,7 +46,7 @@ RETURNS TABLE (
     traceparent text,
     created_at timestamptz,
     next_due_at timestamptz,
-    shared jsonb
+    shared text
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -65,7 +65,7 @@ DECLARE
     _slots timestamptz[];
     _places tid[];
     _renderings uuid[];
-    _shared jsonb;
+    _shared text;
     _counts int[];
     _more boolean[];
     _tight boolean[];

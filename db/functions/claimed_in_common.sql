@@ -1,26 +1,26 @@
--- claimed_in_common(workspace_id, channel_ids, rendering_ids) -> {"plans": {…}, "channels": {…}}, see claim_deliveries
+-- claimed_in_common(workspace_id, channel_ids, rendering_ids) -> {"plans": {…}, "channels": {…}} as text, see claim_deliveries
 --
 -- Once for all rows of a claim: forty channels have hundreds of deliveries, and a plan goes to all channels.
 CREATE OR REPLACE FUNCTION claimed_in_common(p_workspace_id uuid, p_channel_ids uuid[], p_rendering_ids uuid[])
-RETURNS jsonb
+RETURNS text
 LANGUAGE plpgsql
 STABLE
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
-    RETURN jsonb_build_object(
+    RETURN json_build_object(
         'plans', (
-            SELECT jsonb_object_agg(r.rendering_id, r.plan)
+            SELECT json_object_agg(r.rendering_id, r.plan)
             FROM renderings r
             WHERE r.workspace_id = p_workspace_id
               AND r.rendering_id = ANY (p_rendering_ids)
         ),
         'channels', (
-            SELECT jsonb_object_agg(p.channel_id, c.facts)
+            SELECT json_object_agg(p.channel_id, c.facts)
             FROM unnest(p_channel_ids) AS p (channel_id)
             CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
-                SELECT jsonb_build_object(
+                SELECT json_build_object(
                            'platform', c.platform, 'target_id', c.target_id, 'rate_group', c.rate_group,
                            'auth_ref', coalesce(a.auth_ref, c.auth_ref), 'settings', c.settings,
                            'pace', date_part('epoch', greatest(rate_step(c.rate_rps), rate_step(g.rate_rps)))) AS facts
@@ -36,5 +36,5 @@ BEGIN
                   AND c.channel_id = p.channel_id
                 OFFSET 0
             ) AS c
-        ));
+        ))::text;
 END $$;

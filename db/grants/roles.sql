@@ -67,7 +67,7 @@ GRANT EXECUTE ON FUNCTION
     read_outcomes(uuid, uuid[], uuid[]),
     record_progress(uuid, uuid, uuid, int, text[]),
     renew_leases(uuid, uuid[], uuid[], interval),
-    take_slot(uuid, uuid, uuid, interval, timestamptz, boolean),
+    take_slot(uuid, uuid, uuid, interval, timestamptz, boolean, timestamptz),
     take_uploads(uuid, uuid, uuid, text, text, text[], text[])
     TO autopost_dispatcher;
 

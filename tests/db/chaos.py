@@ -140,7 +140,7 @@ class Chaos:
         for claim in self.take(1):
             fence = claim["delivery_id"], claim["claim_token"]
             await self.call("SELECT record_progress($1, $2, $3, 0, ARRAY['1'])", *fence)
-            await self.call("SELECT take_slot($1, $2, $3)", *fence)
+            await self.call("SELECT * FROM take_slot($1, $2, $3)", *fence)
             self.shared.claims.append(claim)
 
     async def renew(self) -> None:

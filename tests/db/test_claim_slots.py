@@ -104,9 +104,16 @@ async def test_an_idle_channel_and_three_posts_go_out_one_by_one(tenant):
     assert min(gaps) >= timedelta(seconds=1) - TOLERANCE
 
 
-async def take_slot(tenant, claim, now=None):
+async def take_slot(tenant, claim, now=None, missed=None, beside=False):
+    """When, and whether it is taken."""
     fence = (tenant.workspace, claim["delivery_id"], claim["claim_token"])
-    return await tenant.db.fetchval("SELECT take_slot($1, $2, $3, p_now => $4)", *fence, now)
+    query = "SELECT * FROM take_slot($1, $2, $3, p_now => $4, p_missed => $5, p_beside => $6)"
+    row = await tenant.db.fetchrow(query, *fence, now, missed, beside)
+    return row and tuple(row)
+
+
+async def group_gate(tenant):
+    return await tenant.db.fetchval("SELECT next_allowed_at FROM platform_limits")
 
 
 async def test_every_call_of_a_plan_takes_a_slot_of_its_own_on_both_levels(tenant):
@@ -123,12 +130,16 @@ async def test_every_call_of_a_plan_takes_a_slot_of_its_own_on_both_levels(tenan
         }
     slots = [claims[first]["slot_at"]]
     for _ in range(2):
-        slots.append(await take_slot(tenant, claims[first], slots[-1] + timedelta(milliseconds=400)))
+        named, taken = await take_slot(tenant, claims[first], slots[-1] + timedelta(milliseconds=400))
+        assert not taken
+        slot, taken = await take_slot(tenant, claims[first], named)
+        assert taken
+        slots.append(slot)
 
     assert [b - a for a, b in pairwise(slots)] == [timedelta(seconds=1)] * 2
     assert abs(claims[second]["slot_at"] - slots[0]) < timedelta(seconds=1)
     assert (await tenant.state(first))["next_allowed_at"] == slots[-1] + timedelta(seconds=1)
-    group = await tenant.db.fetchval("SELECT next_allowed_at FROM platform_limits")
+    group = await group_gate(tenant)
     assert group - slots[-1] == pytest.approx(timedelta(seconds=1 / 3), abs=timedelta(microseconds=10))
     tenant.now = group
 
@@ -141,8 +152,8 @@ async def test_a_slot_is_not_in_the_past_and_waits_for_the_group(tenant):
 
     slot = await take_slot(tenant, claim, START + timedelta(milliseconds=100))
 
-    assert slot == claim["slot_at"] + timedelta(seconds=1)
-    assert await take_slot(tenant, claim, START + timedelta(minutes=1)) == START + timedelta(minutes=1)
+    assert slot == (claim["slot_at"] + timedelta(seconds=1), True)
+    assert await take_slot(tenant, claim, START + timedelta(minutes=1)) == (START + timedelta(minutes=1), True)
     tenant.now = START + timedelta(minutes=1)
 
 
@@ -153,9 +164,51 @@ async def test_a_slot_that_is_far_away_is_told_and_not_taken(tenant):
     cooled = START + timedelta(minutes=1)
     await tenant.db.execute("UPDATE platform_limits SET next_allowed_at = $1", cooled)
 
-    assert await take_slot(tenant, claim, START) == cooled
-    assert await tenant.db.fetchval("SELECT next_allowed_at FROM platform_limits") == cooled
+    assert await take_slot(tenant, claim, START) == (cooled, False)
+    assert await group_gate(tenant) == cooled
     tenant.now = cooled
+
+
+async def test_a_channel_that_opens_later_takes_no_slot_of_its_group_before(tenant):
+    """A slot three seconds ahead, charged to the group now, kept forty channels waiting for three seconds."""
+    await tenant.group(10)
+    await tenant.backlog(await tenant.channel(rate_rps=0.3), 1, calls=2)
+    [claim] = await tenant.claim(now=START)
+    gates = await group_gate(tenant), await tenant.state(claim["channel_id"])
+
+    slot, taken = await take_slot(tenant, claim, START + timedelta(seconds=1))
+
+    assert (slot, taken) == (gates[1]["next_allowed_at"], False)
+    assert (await group_gate(tenant), await tenant.state(claim["channel_id"])) == gates
+    assert await take_slot(tenant, claim, slot) == (slot, True)
+    tenant.now = slot
+
+
+async def test_a_slot_that_was_missed_is_given_back_to_its_call(tenant):
+    await tenant.group(10)
+    channel = await tenant.channel(rate_rps=0.3)
+    await tenant.backlog(channel, 1)
+    [claim] = await tenant.claim(now=START)
+    later, missed = START + timedelta(seconds=0.2), claim["slot_at"]
+
+    assert await take_slot(tenant, claim, later, missed=missed) == (later, True)
+    assert (await tenant.state(channel))["next_allowed_at"] - later == pytest.approx(
+        timedelta(seconds=1 / 0.3), abs=timedelta(microseconds=10)
+    )
+    tenant.now = later
+
+
+async def test_a_slot_that_was_missed_is_not_given_back_when_another_was_taken_after_it(tenant):
+    await tenant.group(10)
+    channel = await tenant.channel(rate_rps=1, max_parallel=2)
+    await tenant.backlog(channel, 2)
+    [claim] = await tenant.claim(now=START)
+    [after] = await tenant.claim(now=START + timedelta(seconds=1))
+
+    slot, taken = await take_slot(tenant, claim, START + timedelta(seconds=1.2), missed=claim["slot_at"])
+
+    assert (slot, taken) == (after["slot_at"] + timedelta(seconds=1), False)
+    tenant.now = slot
 
 
 async def test_a_claim_that_passed_on_gets_no_slot(tenant):
@@ -234,13 +287,10 @@ async def test_a_call_beside_the_chat_is_charged_to_the_group_alone(tenant):
     await tenant.backlog(channel, 1)
     [claim] = await tenant.claim(now=START)
     gate = (await tenant.state(channel))["next_allowed_at"]
-    fence = (tenant.workspace, claim["delivery_id"], claim["claim_token"])
 
-    slots = [
-        await tenant.db.fetchval("SELECT take_slot($1, $2, $3, p_now => $4, p_beside => true)", *fence, START)
-        for _ in range(2)
-    ]
+    slots = [await take_slot(tenant, claim, START, beside=True) for _ in range(2)]
 
-    assert [slot - claim["slot_at"] for slot in slots] == [timedelta(seconds=0.1), timedelta(seconds=0.2)]
+    assert [slot - claim["slot_at"] for slot, _ in slots] == [timedelta(seconds=0.1), timedelta(seconds=0.2)]
+    assert all(taken for _, taken in slots)
     assert (await tenant.state(channel))["next_allowed_at"] == gate
     tenant.now = START + timedelta(minutes=1)

@@ -18,6 +18,9 @@ BUGS = {
     "channel slots of later calls": [("take_slot", "_slot + _step", "_slot")],
     "group slots": [("choose_deliveries", "group_base + count(*) * group_step", "group_base + group_step / 2")],
     "group slots of later calls": [("take_slot", "_slot + _group_step", "_slot")],
+    "slots of a group, for a channel that opens later": [
+        ("take_slot", "AND (_gate IS NULL OR _gate <= greatest(_now, _group_gate)", "AND (true")
+    ],
     "fence of a slot": [("take_slot", "AND d.claim_token = p_claim_token", "")],
     "burst after idling": [("slot_gate", "greatest(p_next_allowed_at, p_now - p_tolerance)", "p_next_allowed_at")],
     "one claim ends once": [("hold_claims", "ON o.time = 1", "ON true")],

@@ -26,7 +26,7 @@ def claim(**fields: Any) -> Claim:
         "plan": Plan(version=2, platform="telegram", parts=(TextPart(text="one"),)),
         "attempt": 1,
         "claim_token": ClaimToken(uuid4()),
-        "slot_in": 0.0,
+        "slot": 0.0,
         "progress": 0,
         "acknowledged": (),
         "verify": False,

@@ -89,12 +89,36 @@ async def test_what_is_missing_fails_where_it_belongs() -> None:
 
 async def test_a_part_that_missed_its_slot_takes_another_and_is_sent() -> None:
     platform, world = Platform(), World("one")
-    late = msgspec.structs.replace(world.job(pace=1.0), slot_at=time.monotonic() - 60)
+    late = msgspec.structs.replace(world.job(pace=1.0, slot=1234.5), slot_at=time.monotonic() - 60)
 
     outcome = await sender(platform, world).deliver(late)
 
     assert outcome == Sent(provider_message_id="1", parts=(("1",),))
     assert len(world.slots_taken) == 1
+    assert world.slots_missed == [1234.5]
+
+
+async def test_a_slot_that_was_only_named_is_asked_for_again_when_it_has_come() -> None:
+    platform, world = Platform(), World("one", "two")
+    world.slots_named = [timedelta(milliseconds=20), timedelta(milliseconds=1)]
+
+    outcome = await sender(platform, world).deliver(world.job())
+
+    assert outcome == Sent(provider_message_id="1", parts=(("1",), ("2",)))
+    assert world.slots_taken == [False]
+    assert world.slots_missed == [None, None, None]
+
+
+async def test_a_stop_ends_the_wait_for_a_slot_that_was_only_named() -> None:
+    platform, world = Platform(), World("one", "two")
+    world.slots_named = [timedelta(seconds=4)]
+    stopping = asyncio.Event()
+    platform.after = stopping.set
+
+    outcome = await sender(platform, world, stopping).deliver(world.job())
+
+    assert isinstance(outcome, Released)
+    assert platform.texts == ["one"]
 
 
 async def test_a_part_whose_slot_is_far_away_goes_back_unsent() -> None:

@@ -14,7 +14,7 @@ from autopost_dispatcher.bots import Bots
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.credentials import Identity
 from autopost_dispatcher.flight import Desk
-from autopost_dispatcher.gateway import Claim, Upload
+from autopost_dispatcher.gateway import Claim, Given, Upload
 from autopost_dispatcher.media import Shelf
 from autopost_dispatcher.send import Sender
 from autopost_dispatcher.slots import Slots
@@ -87,8 +87,11 @@ class World:
         self.away = 0
         """How many writes the database misses."""
         self.slot_in: timedelta | None = timedelta()
+        self.slots_named: list[timedelta] = []
+        """Told before any is taken."""
         self.slots_taken: list[bool] = []
         """For each slot asked for: whether it was for a call beside the chat."""
+        self.slots_missed: list[float | None] = []
         self.blobs: dict[str, bytes] = {}
         self.ids: dict[str, str] = {}
         self.busy = 0
@@ -119,9 +122,13 @@ class World:
         self.recorded.append((part, provider_ids))
         return self.ours
 
-    async def take_slot(self, claim: Claim, *, beside: bool) -> timedelta | None:
+    async def take_slot(self, claim: Claim, *, beside: bool, missed: float | None) -> Given | None:
+        self.slots_missed.append(missed)
+        if self.slots_named:
+            return Given(0.0, self.slots_named.pop(0).total_seconds(), taken=False)
         self.slots_taken.append(beside)
-        return self.slot_in
+        is_near = self.slot_in is not None and self.slot_in < timedelta(seconds=5)
+        return None if self.slot_in is None else Given(0.0, self.slot_in.total_seconds(), taken=is_near)
 
     async def take_uploads(self, claim: Claim, bot_id: str, kinds: Mapping[str, str]) -> list[Upload]:
         self.takes += 1

@@ -175,7 +175,7 @@ async def _ledger_violations(stage: Stage) -> int:
         rows = await connection.fetch(statement("slots"), stage.tenant.workspace_id)
     if not rows:
         raise BenchError(f"the ledger of {stage.case.name} is empty")
-    own = by_key((str(row["channel_id"]), row["slot_at"].timestamp()) for row in rows if not row["beside"])
+    own = by_key((str(row["channel_id"]), row["slot_at"].timestamp()) for row in rows if row["in_chat"])
     in_channels = sum(too_close(slots, _step(stage.case.rate)) for slots in own.values())
     return too_close([row["slot_at"].timestamp() for row in rows], _step(GROUP)) + in_channels
 

@@ -26,7 +26,7 @@ claim_seconds = metrics.histogram("autopost_claim_seconds", "How long claim_deli
 
 
 class Job(Struct, frozen=True, eq=False):
-    """A claim on its way to be sent: when it was answered, until when it is safe, and which span made it."""
+    """A claim on its way to be sent: when its slot is by our clock, until when it is safe, and which span made it."""
 
     claim: Claim
     slot_at: float
@@ -99,7 +99,8 @@ class Claimer:
         claim_seconds.record(answered - started)
         until = started + self._lease.total_seconds()
         if claimed.claims:
-            self._take([Job(claim, answered + claim.slot_in, Lease(until), here) for claim in claimed.claims])
+            ahead = answered - claimed.now
+            self._take([Job(claim, claim.slot + ahead, Lease(until), here) for claim in claimed.claims])
         return claimed
 
     async def _claim(self, workspace: WorkspaceId, limit: int) -> Claimed:

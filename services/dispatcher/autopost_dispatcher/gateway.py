@@ -15,12 +15,11 @@ from msgspec import Raw, Struct, ValidationError, convert, json
 NEVER = timedelta(days=365_000)
 
 CLAIM = """
-    SELECT c.delivery_id, c.channel_id, c.rendering_id, c.attempt,
-           date_part('epoch', c.slot_at - clock_timestamp()), c.claim_token,
+    SELECT c.delivery_id, c.channel_id, c.rendering_id, c.attempt, date_part('epoch', c.slot_at), c.claim_token,
            c.render_meta -> 'series_progress', c.verify, c.trace_id, c.traceparent, date_part('epoch', c.created_at),
            CASE WHEN c.shared IS NOT NULL THEN c.next_due_at END,
            CASE WHEN c.shared IS NOT NULL THEN clock_timestamp() END,
-           c.shared::text
+           c.shared
     FROM claim_deliveries($1, $2, $3, $4) AS c"""
 """What the rows have in common comes with the first: read five hundred times it was a third of a claim's cost. A time
 comes as a number: to make a datetime of it takes as long as all the rest of a row."""
@@ -56,8 +55,8 @@ class Claim(Struct, frozen=True):
     """``None`` when the rendering is gone or cannot be read."""
     attempt: int
     claim_token: ClaimToken
-    slot_in: float
-    """Seconds from the moment the claim was answered; negative when the slot has begun."""
+    slot: float
+    """Of its first call, as the database knows it: in seconds of the epoch."""
     progress: int
     """How many parts of the plan are acknowledged already."""
     acknowledged: tuple[tuple[str, ...], ...]
@@ -81,6 +80,17 @@ class Claim(Struct, frozen=True):
 class Claimed(Struct, frozen=True):
     claims: tuple[Claim, ...]
     next_due_in: timedelta
+    now: float = 0.0
+    """When it was answered, by the database's clock."""
+
+
+class Given(Struct, frozen=True):
+    """A slot: ``taken``, or to be asked for again when it has come."""
+
+    slot: float
+    """As the database knows it: in seconds of the epoch."""
+    wait: float
+    taken: bool
 
 
 class Credential(Struct, frozen=True, kw_only=True):
@@ -118,7 +128,8 @@ class Gateway:
         if not rows:
             return Claimed((), await self.next_due_in(workspace))
         *_, next_due_at, now, shared = rows[0]
-        return Claimed(_claims(workspace, rows, now, _shared.decode(shared)), _until(next_due_at, now))
+        claims = _claims(workspace, rows, now, _shared.decode(shared))
+        return Claimed(claims, _until(next_due_at, now), now.timestamp())
 
     async def next_due_in(self, workspace: WorkspaceId) -> timedelta:
         row = await self._database.fetchrow("SELECT next_due_at($1) AS due, clock_timestamp() AS now", workspace)
@@ -146,16 +157,21 @@ class Gateway:
         )
         return bool(recorded)
 
-    async def take_slot(self, claim: Claim, *, beside: bool) -> timedelta | None:
-        """How long until the next call of this delivery may go out; ``None`` when the claim is no longer ours."""
+    async def take_slot(self, claim: Claim, *, beside: bool, missed: float | None = None) -> Given | None:
+        """For the next call of this delivery; ``None`` when the claim is no longer ours.
+
+        ``missed``: the slot that it had and did not use.
+        """
         row = await self._database.fetchrow(
-            "SELECT take_slot($1, $2, $3, p_beside => $4) AS slot, clock_timestamp() AS now",
+            "SELECT date_part('epoch', s.slot_at), date_part('epoch', s.slot_at - clock_timestamp()), s.taken"
+            " FROM take_slot($1, $2, $3, p_beside => $4, p_missed => to_timestamp($5)) AS s",
             claim.workspace_id,
             claim.delivery_id,
             claim.claim_token,
             beside,
+            missed,
         )
-        return None if row is None or row["slot"] is None else row["slot"] - row["now"]
+        return None if row is None else Given(*row)
 
     async def renew_leases(self, workspace: WorkspaceId, claims: Sequence[Claim], lease: timedelta) -> set[DeliveryId]:
         """Those of these claims that are still ours, now for as long as this."""

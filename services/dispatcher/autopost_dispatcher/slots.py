@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
+from msgspec import Struct
+
 from autopost_dispatcher.claim import Job
-from autopost_dispatcher.gateway import Claim
+from autopost_dispatcher.gateway import Claim, Given
 from autopost_dispatcher.over import Over, Released
 from autopost_dispatcher.pace import FINE, LATE, Pace, group_of
 
@@ -19,7 +21,14 @@ PATIENCE = 5.0
 
 
 class Gates(Protocol):
-    async def take_slot(self, claim: Claim, *, beside: bool) -> timedelta | None: ...
+    async def take_slot(self, claim: Claim, *, beside: bool, missed: float | None) -> Given | None: ...
+
+
+class Slot(Struct, frozen=True):
+    at: float
+    """By our own clock."""
+    told: float
+    """As the database knows it."""
 
 
 class Slots:
@@ -45,7 +54,7 @@ class Slots:
 
     def first(self, job: Job, call_time: float) -> Awaitable[None]:
         """Returns when the call may go out, in the slot that came with the claim if that was not missed."""
-        return self._come(job, job.slot_at, call_time, beside=False)
+        return self._come(job, Slot(job.slot_at, job.claim.slot), call_time, beside=False)
 
     async def next(self, job: Job, call_time: float, *, beside: bool = False) -> None:
         """As ``first``, for a call after it. ``beside``: one that puts nothing into the chat."""
@@ -76,14 +85,12 @@ class Slots:
             del self._cooled[group]
         return group in self._cooled
 
-    async def _come(self, job: Job, slot: float, call_time: float, beside: bool) -> None:
+    async def _come(self, job: Job, slot: Slot, call_time: float, beside: bool) -> None:
         for _ in range(TRIES):
-            ahead = slot - time.monotonic()
-            if ahead > PATIENCE:
-                raise Over(Released())
+            ahead = slot.at - time.monotonic()
             if ahead > 0:
                 await self.pause(ahead)
-            wait = self._pace.wait(job.claim, slot)
+            wait = self._pace.wait(job.claim, slot.at)
             if wait is not None:
                 planned = time.monotonic() + wait
                 if wait > 0:
@@ -91,11 +98,15 @@ class Slots:
                 self.check(job, call_time)
                 if time.monotonic() - planned < LATE:  # unless the whole process stood still meanwhile
                     return
-            slot = await self._take(job, beside)
+            slot = await self._take(job, beside, missed=slot)
         raise Over(Released())
 
-    async def _take(self, job: Job, beside: bool) -> float:
-        wait = await self._gates.take_slot(job.claim, beside=beside)
-        if wait is None:
-            raise Over(None)
-        return time.monotonic() + wait.total_seconds()
+    async def _take(self, job: Job, beside: bool, missed: Slot | None = None) -> Slot:
+        while given := await self._gates.take_slot(job.claim, beside=beside, missed=missed and missed.told):
+            if given.taken:
+                return Slot(time.monotonic() + given.wait, given.slot)
+            if given.wait > PATIENCE:
+                raise Over(Released())
+            await self.pause(given.wait)
+            self.check(job)
+        raise Over(None)

@@ -244,7 +244,8 @@ class Machine:
         answer, began, ended, rows, events, channels, gates = told
         view = seen[-1]
         if kind == "progress":
-            answer = (answer[0], self.time(answer[1]))
+            recorded, given = answer
+            answer = (recorded, given and (self.time(given[0]), given[1], self.time(given[2])))
         after = [self.row(row) for row in rows or []]
         done = Done(
             kind,

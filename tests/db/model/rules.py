@@ -49,9 +49,6 @@ class Done:
         return self.seen[-1]
 
 
-PATIENCE = 5_000_000
-"""Microseconds ahead up to which a slot is taken, and not only told."""
-
 Explained: TypeAlias = set[str]
 
 
@@ -276,15 +273,17 @@ def renew(done: Done) -> Explained:
 def progress(done: Done) -> Explained:
     """A part was acknowledged, and the next one takes its slot: of a claim that is still ours, both or neither."""
     [delivery], token = done.args["ids"], done.args["token"]
-    ours, slot = done.answer or (False, None)
-    demand(ours is (slot is not None), "fences", "a slot for whom it is not", done.answer)
+    ours, given = done.answer or (False, None)
+    demand(ours is (given is not None), "fences", "a slot for whom it is not", done.answer)
     row = done.view.row(delivery)
-    if slot is not None and row is not None:
+    if given is not None and row is not None:
+        slot, taken, asked = given
         terms = done.terms[row.channel]
         demand(slot >= (done.view.channel(row.channel).gate or 0), "slots honour the channel's gate", row)
         demand(slot >= (done.view.gate(terms.group) or 0), "slots honour the group's gate", row)
         demand(slot >= done.began, "a later call has no slot in the past", row)
-        if slot <= done.ended + PATIENCE:
+        if taken:
+            demand(slot <= max(asked, done.view.gate(terms.group) or 0), "a group waits for no channel", row)
             done.view.slots.append((row.channel, slot))
             _check_ledger(done, {row.channel})
     if not fences(done, delivery, token, ours) or delivery not in done.changes:

@@ -95,9 +95,15 @@ BEGIN
         RETURN (SELECT jsonb_agg(r) FROM renew_leases(
             p_ws, _ids, ARRAY(SELECT jsonb_array_elements_text(p -> 'tokens')::uuid), '400 seconds') AS r);
     WHEN 'progress' THEN
+        -- A slot that is only named is asked for again at its time, as if that had come.
         RETURN jsonb_build_array(
             record_progress(p_ws, _ids[1], (p ->> 'token')::uuid, (p ->> 'part')::int, ARRAY['p']),
-            model_us(take_slot(p_ws, _ids[1], (p ->> 'token')::uuid)));
+            (SELECT jsonb_build_array(model_us(coalesce(later.slot_at, s.slot_at)), coalesce(later.taken, s.taken),
+                                      model_us(CASE WHEN later.taken THEN s.slot_at ELSE clock_timestamp() END))
+             FROM take_slot(p_ws, _ids[1], (p ->> 'token')::uuid) AS s
+             LEFT JOIN LATERAL take_slot(
+                 p_ws, CASE WHEN NOT s.taken AND s.slot_at <= clock_timestamp() + interval '5 seconds' THEN _ids[1] END,
+                 (p ->> 'token')::uuid, p_now => s.slot_at) AS later ON true));
     WHEN 'pause' THEN
         RETURN (SELECT jsonb_agg(v.verdict) FROM pause_channels(
             p_ws, (p ->> 'channel')::uuid, NULL, 'me', 'test', (p ->> 'for')::interval) AS v);
