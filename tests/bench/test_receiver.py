@@ -1,8 +1,12 @@
 """The receiver: a provider that says yes to each request, however it is cut."""
 
 import asyncio
+import socket
+import sys
+import time
 from datetime import timedelta
 
+import pytest
 from autopost_cli.bench.receiver import ANSWER, receiving
 from autopost_runtime.http import HttpClient
 
@@ -32,3 +36,17 @@ async def test_the_dispatchers_client_accepts_its_answer_and_the_arrival_is_told
 
         assert answer.status == 200
         assert await arrival == receiver.arrivals[0].at
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell when a call came")
+async def test_a_call_has_come_when_the_system_has_it():
+    async with receiving() as receiver:
+        with socket.create_connection(receiver.url.removeprefix("http://").split(":")) as first:
+            first.sendall(REQUEST)
+            await asyncio.to_thread(first.recv, len(ANSWER))
+            sent = time.monotonic()
+            first.sendall(REQUEST)
+            time.sleep(0.2)  # noqa: ASYNC251  the loop that should look is kept from it
+            await asyncio.to_thread(first.recv, len(ANSWER))
+
+    assert receiver.arrivals[-1].at - sent < 0.1

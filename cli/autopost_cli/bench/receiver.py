@@ -1,17 +1,19 @@
 """A provider that only says yes, and remembers when each call came.
 
-Written on a bare protocol: a web framework would cost more than the client that is measured against it. Run as a
-program it says its port and ends when its standard input does.
+Written on bare sockets: a web framework would cost more than the client that is measured against it. And a call has
+come when the system has it: this process may be kept from looking, for longer than rates forgive, and then finds in one
+moment what came one after another. Run as a program it says its port and ends when its standard input does.
 """
 
 import asyncio
 import os
 import re
+import socket
+import struct
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import cast
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from msgspec import Struct
 
@@ -22,6 +24,9 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 CHAT = re.compile(rb'"chat_id": *"?(-?\d+)')
 END = b"\r\n\r\n"
+TIMESTAMPS = 35
+"""SO_TIMESTAMPNS of Linux, for which Python has no name: what is received brings the time when it was."""
+TIMESPEC = struct.Struct("qq")
 
 
 class Arrival(Struct, frozen=True):
@@ -42,47 +47,85 @@ class Receiver:
         self._waiting = asyncio.get_running_loop().create_future()
         return self._waiting
 
-    def take(self, body: bytes) -> None:
-        now = time.monotonic()
+    def take(self, body: bytes, at: float) -> None:
         if self._remembers:
             found = CHAT.search(body)
-            self.arrivals.append(Arrival(now, found[1].decode() if found else ""))
+            self.arrivals.append(Arrival(at, found[1].decode() if found else ""))
         if self._waiting and not self._waiting.done():
-            self._waiting.set_result(now)
+            self._waiting.set_result(at)
 
 
-class Exchange(asyncio.Protocol):
+class Exchange:
     """One connection, kept alive; requests may come in pieces and several at once."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: Receiver, connection: socket.socket) -> None:
         self._receiver = receiver
+        self._connection = connection
         self._buffer = b""
-        self._transport: asyncio.Transport
+        asyncio.get_running_loop().add_reader(connection, self._read)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+    def close(self) -> None:
+        if self._connection.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._connection)
+            self._connection.close()
 
-    def data_received(self, data: bytes) -> None:
+    def _read(self) -> None:
+        try:
+            data, told, _, _ = self._connection.recvmsg(1 << 16, socket.CMSG_SPACE(TIMESPEC.size))
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            data, told = b"", []
+        if not data:
+            self.close()
+            return
         self._buffer += data
+        at = time.monotonic() - _ago(told)
         while (head := self._buffer.find(END)) >= 0:
             length = LENGTH.search(self._buffer, 0, head)
             end = head + len(END) + (int(length[1]) if length else 0)
             if len(self._buffer) < end:
                 return
-            self._receiver.take(self._buffer[head:end])
+            self._receiver.take(self._buffer[head:end], at)
             self._buffer = self._buffer[end:]
-            self._transport.write(ANSWER)
+            with suppress(ConnectionError):
+                self._connection.send(ANSWER)
+
+
+def _ago(told: Sequence[tuple[int, int, bytes]]) -> float:
+    """Seconds since the system had it; none where it does not tell."""
+    for level, kind, value in told:
+        if (level, kind) == (socket.SOL_SOCKET, TIMESTAMPS):
+            seconds, nanoseconds = TIMESPEC.unpack(value)
+            ago: float = time.time() - seconds - nanoseconds / 1e9
+            return max(0.0, ago)
+    return 0.0
 
 
 @asynccontextmanager
 async def receiving(*, remembers: bool = True) -> AsyncIterator[Receiver]:
     receiver = Receiver(remembers=remembers)
-    server = await asyncio.get_running_loop().create_server(lambda: Exchange(receiver), HOST, 0, backlog=1024)
-    receiver.url = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
+    door = socket.create_server((HOST, 0), backlog=1024)
+    door.setblocking(False)
+    if sys.platform == "linux":
+        door.setsockopt(socket.SOL_SOCKET, TIMESTAMPS, 1)  # its connections inherit it
+    receiver.url = f"http://{HOST}:{door.getsockname()[1]}"
+    open_ones: list[Exchange] = []
+    accepting = asyncio.create_task(_accept(door, receiver, open_ones))
     try:
         yield receiver
     finally:
-        server.close()
+        accepting.cancel()
+        await asyncio.wait([accepting])
+        for exchange in open_ones:
+            exchange.close()
+        door.close()
+
+
+async def _accept(door: socket.socket, receiver: Receiver, open_ones: list[Exchange]) -> None:
+    while True:
+        connection, _ = await asyncio.get_running_loop().sock_accept(door)
+        open_ones.append(Exchange(receiver, connection))
 
 
 async def live() -> None:

@@ -102,7 +102,8 @@ class Slots:
         raise Over(Released())
 
     async def _take(self, job: Job, beside: bool, missed: Slot | None = None) -> Slot:
-        while given := await self._gates.take_slot(job.claim, beside=beside, missed=missed and missed.told):
+        told = missed.told if missed else None
+        while given := await self._gates.take_slot(job.claim, beside=beside, missed=told):
             if given.taken:
                 return Slot(time.monotonic() + given.wait, given.slot)
             if given.wait > PATIENCE:
