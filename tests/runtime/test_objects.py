@@ -1,6 +1,9 @@
 """Objects against a real S3 API."""
 
+import asyncio
 import hashlib
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -103,3 +106,19 @@ async def test_without_an_endpoint_the_missing_variables_are_named(configure):
     with pytest.raises(ConfigError, match="AUTOPOST_S3_ENDPOINT"):
         async with open_objects(configure()):
             pass
+
+
+async def test_many_who_come_first_open_one_client(objects):
+    store = objects._store
+
+    clients = await asyncio.gather(*(store.client() for _ in range(8)))
+
+    assert len({id(client) for client in clients}) == 1
+
+
+@pytest.mark.parametrize("service", ["ingest", "dispatcher", "monitor", "bot"])
+def test_a_service_starts_without_the_client(service):
+    """It takes as long to load as all the rest."""
+    look = f"import sys, autopost_{service}.__main__; sys.exit('botocore' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", look]).returncode == 0

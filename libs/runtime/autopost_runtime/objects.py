@@ -1,17 +1,19 @@
-"""Objects in S3 or anything that speaks it. Memory stays bounded whatever the size."""
+"""Objects in S3 or anything that speaks it. Memory stays bounded whatever the size.
 
+The client is loaded by whoever is the first to need it: it takes longer than all the rest of a service, and where posts
+are texts nobody ever does.
+"""
+
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from aiobotocore.config import AioConfig
-from aiobotocore.session import get_session
-from botocore.exceptions import ClientError
-
-from autopost_runtime.config import ConfigError, ServiceConfig
+from autopost_runtime.config import ConfigError, Secret, ServiceConfig
 
 if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
     from types_aiobotocore_s3 import S3Client
     from types_aiobotocore_s3.type_defs import CompletedPartTypeDef
 
@@ -30,9 +32,59 @@ class Listed(NamedTuple):
     modified: datetime
 
 
+class Store:
+    """Where the objects are, and whoever is asked for them first opens the client."""
+
+    def __init__(self, endpoint: str, access_key: Secret, secret_key: Secret) -> None:
+        self._endpoint = endpoint
+        self._access_key = access_key
+        self._secret_key = secret_key
+        self._open = AsyncExitStack()
+        self._opening = asyncio.Lock()
+        self._client: S3Client | None = None
+
+    async def client(self) -> "S3Client":
+        async with self._opening:
+            if self._client is None:
+                self._client = await self._connect()
+        return self._client
+
+    async def close(self) -> None:
+        await self._open.aclose()
+
+    async def _connect(self) -> "S3Client":
+        await asyncio.to_thread(_load)  # everything else goes on meanwhile
+        from aiobotocore.config import AioConfig
+        from aiobotocore.session import get_session
+
+        return await self._open.enter_async_context(
+            get_session().create_client(
+                "s3",
+                region_name="us-east-1",
+                endpoint_url=self._endpoint,
+                aws_access_key_id=self._access_key.reveal(),
+                aws_secret_access_key=self._secret_key.reveal(),
+                config=AioConfig(
+                    signature_version="s3v4",
+                    s3={"addressing_style": "path"},
+                    request_checksum_calculation="when_required",
+                    response_checksum_validation="when_required",
+                    connect_timeout=3,
+                    read_timeout=30,
+                    retries={"total_max_attempts": 3, "mode": "standard"},
+                    max_pool_connections=32,
+                ),
+            )
+        )
+
+
+def _load() -> None:
+    import aiobotocore.session  # noqa: F401
+
+
 class Objects:
-    def __init__(self, client: "S3Client", bucket: str) -> None:
-        self._client = client
+    def __init__(self, store: Store, bucket: str) -> None:
+        self._store = store
         self.bucket = bucket
 
     async def put(
@@ -47,45 +99,48 @@ class Objects:
         if not isinstance(body, bytes):
             await self._put_stream(key, body, content_type)
         elif encryption is None:
-            await self._client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type)
+            await (await self._store.client()).put_object(
+                Bucket=self.bucket, Key=key, Body=body, ContentType=content_type
+            )
         else:
-            await self._client.put_object(
+            await (await self._store.client()).put_object(
                 Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, ServerSideEncryption=encryption
             )
 
     async def get(self, key: str) -> bytes:
         with _missing(key):
-            answer = await self._client.get_object(Bucket=self.bucket, Key=key)
+            answer = await (await self._store.client()).get_object(Bucket=self.bucket, Key=key)
         async with answer["Body"] as body:
             return await body.read()
 
     async def stream(self, key: str) -> AsyncIterator[bytes]:
         with _missing(key):
-            answer = await self._client.get_object(Bucket=self.bucket, Key=key)
+            answer = await (await self._store.client()).get_object(Bucket=self.bucket, Key=key)
         async with answer["Body"] as body:
             async for chunk in body.iter_chunks(CHUNK):
                 yield chunk
 
     async def delete(self, key: str) -> None:
-        await self._client.delete_object(Bucket=self.bucket, Key=key)
+        await (await self._store.client()).delete_object(Bucket=self.bucket, Key=key)
 
     async def listed(self, prefix: str) -> AsyncIterator[Listed]:
         """Every object below ``prefix``, a thousand at a time."""
-        async for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix):
+        pages = (await self._store.client()).get_paginator("list_objects_v2")
+        async for page in pages.paginate(Bucket=self.bucket, Prefix=prefix):
             for found in page.get("Contents", ()):
                 yield Listed(found["Key"], found["LastModified"])
 
     async def folders(self, prefix: str = "") -> AsyncIterator[str]:
         """What lies directly below ``prefix`` and has something below itself, each with its slash."""
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
-        async for page in pages:
+        pages = (await self._store.client()).get_paginator("list_objects_v2")
+        async for page in pages.paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/"):
             for found in page.get("CommonPrefixes", ()):
                 yield found["Prefix"]
 
     async def exists(self, key: str) -> bool:
         try:
             with _missing(key):
-                await self._client.head_object(Bucket=self.bucket, Key=key)
+                await (await self._store.client()).head_object(Bucket=self.bucket, Key=key)
         except ObjectMissing:
             return False
         return True
@@ -93,18 +148,20 @@ class Objects:
     async def ensure_bucket(self) -> None:
         try:
             with _missing(self.bucket):
-                await self._client.head_bucket(Bucket=self.bucket)
+                await (await self._store.client()).head_bucket(Bucket=self.bucket)
         except ObjectMissing:
             await self._create_bucket()
 
     async def presign(self, key: str, lifetime: timedelta) -> str:
-        return await self._client.generate_presigned_url(
+        return await (await self._store.client()).generate_presigned_url(
             "get_object", Params={"Bucket": self.bucket, "Key": key}, ExpiresIn=int(lifetime.total_seconds())
         )
 
     async def _create_bucket(self) -> None:
+        from botocore.exceptions import ClientError
+
         try:
-            await self._client.create_bucket(Bucket=self.bucket)
+            await (await self._store.client()).create_bucket(Bucket=self.bucket)
         except ClientError as exc:
             if _code(exc) not in _MINE:  # another replica was faster
                 raise
@@ -115,22 +172,26 @@ class Objects:
         if len(first) < PART:
             await self.put(key, first, content_type)
             return
-        upload = await self._client.create_multipart_upload(Bucket=self.bucket, Key=key, ContentType=content_type)
+        upload = await (await self._store.client()).create_multipart_upload(
+            Bucket=self.bucket, Key=key, ContentType=content_type
+        )
         upload_id = upload["UploadId"]
         try:
             done = [await self._put_part(key, upload_id, 1, first)]
             async for part in parts:
                 done.append(await self._put_part(key, upload_id, len(done) + 1, part))
-            await self._client.complete_multipart_upload(
+            await (await self._store.client()).complete_multipart_upload(
                 Bucket=self.bucket, Key=key, UploadId=upload_id, MultipartUpload={"Parts": done}
             )
         except BaseException:
             with suppress(Exception):  # what went wrong matters more; the server forgets old uploads by itself
-                await self._client.abort_multipart_upload(Bucket=self.bucket, Key=key, UploadId=upload_id)
+                await (await self._store.client()).abort_multipart_upload(
+                    Bucket=self.bucket, Key=key, UploadId=upload_id
+                )
             raise
 
     async def _put_part(self, key: str, upload_id: str, number: int, body: bytes) -> "CompletedPartTypeDef":
-        answer = await self._client.upload_part(
+        answer = await (await self._store.client()).upload_part(
             Bucket=self.bucket, Key=key, UploadId=upload_id, PartNumber=number, Body=body
         )
         return {"ETag": answer["ETag"], "PartNumber": number}
@@ -144,26 +205,13 @@ async def open_objects(config: ServiceConfig) -> AsyncIterator[Objects]:
         "AUTOPOST_S3_SECRET_KEY": config.s3_secret_key,
     }
     unset = [f"{name} is not set: expected where objects are kept" for name, value in wanted.items() if value is None]
-    if config.s3_access_key is None or config.s3_secret_key is None or unset:
+    if config.s3_endpoint is None or config.s3_access_key is None or config.s3_secret_key is None:
         raise ConfigError(unset)
-    async with get_session().create_client(
-        "s3",
-        region_name="us-east-1",
-        endpoint_url=config.s3_endpoint,
-        aws_access_key_id=config.s3_access_key.reveal(),
-        aws_secret_access_key=config.s3_secret_key.reveal(),
-        config=AioConfig(
-            signature_version="s3v4",
-            s3={"addressing_style": "path"},
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-            connect_timeout=3,
-            read_timeout=30,
-            retries={"total_max_attempts": 3, "mode": "standard"},
-            max_pool_connections=32,
-        ),
-    ) as client:
-        yield Objects(client, config.s3_bucket)
+    store = Store(config.s3_endpoint, config.s3_access_key, config.s3_secret_key)
+    try:
+        yield Objects(store, config.s3_bucket)
+    finally:
+        await store.close()
 
 
 async def _in_parts(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -188,9 +236,13 @@ class _missing:  # noqa: N801  reads as a word in ``with _missing(key)``
         return None
 
     def __exit__(self, _: object, exc: BaseException | None, __: object) -> None:
+        if exc is None:
+            return
+        from botocore.exceptions import ClientError
+
         if isinstance(exc, ClientError) and _code(exc) in _MISSING:
             raise ObjectMissing(self._key) from None
 
 
-def _code(exc: ClientError) -> str:
+def _code(exc: "ClientError") -> str:
     return str(exc.response.get("Error", {}).get("Code", ""))
