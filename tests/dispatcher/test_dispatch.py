@@ -88,7 +88,7 @@ async def test_a_full_house_empties_and_has_room_again(concurrency: int) -> None
         disable_streak=3,
         committed=lambda _: dispatch.make_room(),
     )
-    dispatch = Dispatch(Sends(), Answers(Payloads(None, "dispatcher")), committer, concurrency=concurrency)  # type: ignore[arg-type]
+    dispatch = Dispatch(Sends(), Answers(Payloads(None, "dispatcher")), committer, concurrency=concurrency, bite=0)  # type: ignore[arg-type]
     running = asyncio.create_task(committer.run())
 
     dispatch.take([job() for _ in range(concurrency)])
@@ -107,7 +107,7 @@ async def test_a_full_house_empties_and_has_room_again(concurrency: int) -> None
     assert dispatch.room() == concurrency
 
 
-def _dispatch(sender: Any, ledger: Ledger) -> tuple[Dispatch, Committer]:
+def _dispatch(sender: Any, ledger: Ledger, bite: int = 0) -> tuple[Dispatch, Committer]:
     committer = Committer(
         ledger,  # type: ignore[arg-type]
         run_id=RUN,
@@ -115,7 +115,7 @@ def _dispatch(sender: Any, ledger: Ledger) -> tuple[Dispatch, Committer]:
         disable_streak=3,
         committed=lambda _: None,
     )
-    return Dispatch(sender, Answers(Payloads(None, "dispatcher")), committer, concurrency=10), committer
+    return Dispatch(sender, Answers(Payloads(None, "dispatcher")), committer, concurrency=10, bite=bite), committer
 
 
 async def test_who_waits_for_an_answer_keeps_nobody_else_waiting() -> None:
@@ -143,6 +143,33 @@ async def test_who_waits_for_an_answer_keeps_nobody_else_waiting() -> None:
     assert dispatch.room() == 10
 
 
+async def test_a_claim_ahead_waits_on_the_ground_until_others_have_landed() -> None:
+    flying, most, landed = 0, 0, 0
+    answers = asyncio.Semaphore(0)
+
+    class Waits:
+        async def deliver(self, job: Job) -> Sent:
+            nonlocal flying, most, landed
+            flying += 1
+            most = max(most, flying)
+            await answers.acquire()
+            flying, landed = flying - 1, landed + 1
+            return Sent(provider_message_id="1")
+
+    dispatch, _ = _dispatch(Waits(), Ledger(), bite=15)
+    jobs = [job() for _ in range(25)]
+    dispatch.take(jobs)
+    assert (dispatch.room(), dispatch.has_room.is_set()) == (0, False)
+
+    async with asyncio.timeout(10):
+        await eventually(lambda: flying == 10)
+        assert len(dispatch.flights()) == 25  # all of them are leased to us
+        for number in range(1, 26):
+            answers.release()
+            await eventually(lambda number=number: (landed, flying) == (number, min(10, 25 - number)))  # type: ignore[misc]
+    assert (most, dispatch.flights()) == (10, [])
+
+
 async def test_a_stop_right_after_a_claim_leaves_nothing_behind() -> None:
     """Taken and not yet begun, they are sent or given back like all others."""
     ledger = Ledger()
@@ -154,12 +181,12 @@ async def test_a_stop_right_after_a_claim_leaves_nothing_behind() -> None:
             await never.wait()
             return Sent(provider_message_id="1")
 
-    dispatch, committer = _dispatch(Silent(), ledger)
+    dispatch, committer = _dispatch(Silent(), ledger, bite=15)
     running = asyncio.create_task(committer.run())
 
-    dispatch.take([job() for _ in range(5)])
+    dispatch.take([job() for _ in range(25)])
     async with asyncio.timeout(10):
         await dispatch.drain(timedelta())
     running.cancel()
 
-    assert sorted(ledger.ambiguous) == [True] * 5
+    assert sorted(ledger.ambiguous) == [True] * 25

@@ -164,7 +164,7 @@ async def test_a_stop_while_an_answer_is_being_kept_still_tells_how_the_send_end
     """Not as a doubt: what the platform said is known. And at once, however patient one is with the store."""
     refused = replace(Failed.permanent(Scope.DELIVERY, "message_too_long"), raw={"status": 400, "body": "x"})
     ledger, store = Ledger(), Hanging()
-    dispatch = Dispatch(Refused(refused), Answers(Payloads(store, "dispatcher")), ledger, concurrency=5)  # type: ignore[arg-type]
+    dispatch = Dispatch(Refused(refused), Answers(Payloads(store, "dispatcher")), ledger, concurrency=5, bite=0)  # type: ignore[arg-type]
 
     dispatch.take([job()])
     await store.asked.wait()
@@ -180,7 +180,7 @@ async def test_what_was_kept_does_not_wait_for_the_database_as_well() -> None:
     answered = {"status": 400, "snippet": "x", "body": "x", "headers": {"server": "x"}, "size": 1}
     refused = replace(Failed.permanent(Scope.DELIVERY, "message_too_long"), raw=answered)
     ledger = Ledger()
-    dispatch = Dispatch(Refused(refused), Answers(Payloads(None, "dispatcher")), ledger, concurrency=5)  # type: ignore[arg-type]
+    dispatch = Dispatch(Refused(refused), Answers(Payloads(None, "dispatcher")), ledger, concurrency=5, bite=0)  # type: ignore[arg-type]
 
     dispatch.take([job()])
     [ended] = await eventually(lambda: ledger.ended)

@@ -25,7 +25,7 @@ from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.over import Released
 from autopost_dispatcher.tell import tell
 
-BATCH = 500
+BATCH = 1000
 SNIPPET = 500
 
 commit_seconds = metrics.histogram("autopost_commit_seconds", "How long commit_deliveries took.")

@@ -23,10 +23,10 @@ class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     max_api_url: HttpUrl = "https://platform-api2.max.ru"
     ca_bundle: Path | None = None
     """More certificate authorities for provider calls; MAX's chain ends in one that few systems know."""
-    dispatcher_limit_per_workspace: Positive = 500
-    """Deliveries per claim. A claim's own cost is that of dozens of deliveries, so a backlog goes in large bites."""
+    dispatcher_limit_per_workspace: Positive = 1000
+    """Deliveries per claim. A claim's own cost is that of a hundred deliveries, so a backlog goes in large bites."""
     concurrency: Positive = 1000
-    """Deliveries that this process sends at once. As many again may wait to be committed."""
+    """Deliveries that this process sends at once. A claim more may wait for that, and as many again to be committed."""
     claimers: Annotated[int, Meta(ge=1, le=32)] = 2
     sending_lease: Duration = timedelta(seconds=300)
     provider_timeout: Duration = timedelta(seconds=30)

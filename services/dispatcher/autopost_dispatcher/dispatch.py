@@ -25,17 +25,19 @@ class DueWorkspaces(Protocol):
 
 
 class Dispatch:
-    """``concurrency`` bounds what is being sent, and as many again may wait to be committed: a slow database slows the
-    claims down, an ordinary one does not keep a call from going out."""
+    """``concurrency`` bounds what is being sent. A ``bite`` more may be on the ground, so that a claim is under way
+    while the last one is sent, and as many again may wait to be committed: a slow database slows the claims down, an
+    ordinary one does not keep a call from going out."""
 
-    def __init__(self, sender: Sender, answers: Answers, committer: Committer, *, concurrency: int) -> None:
+    def __init__(self, sender: Sender, answers: Answers, committer: Committer, *, concurrency: int, bite: int) -> None:
         self._sender = sender
         self._answers = answers
         self._committer = committer
         self._concurrency = concurrency
+        self._bite = bite
         self._enough = max(1, concurrency // 10)
         self._grounded: deque[Job] = deque()
-        """Taken, and not yet begun: for less than one round of the loop."""
+        """Taken, and not yet begun: for less than one round of the loop, unless as many as may be are under way."""
         self._flights: dict[Job, asyncio.Task[None]] = {}
         self._failures: dict[DeliveryId, Failed] = {}
         """Of flights that have ended and only keep their answer."""
@@ -43,8 +45,8 @@ class Dispatch:
         self.has_room.set()
 
     def room(self) -> int:
-        flying, waiting = len(self._flights) + len(self._grounded), self._committer.waiting
-        return self._concurrency - flying - max(0, waiting - self._concurrency)
+        in_hand, waiting = len(self._flights) + len(self._grounded), self._committer.waiting
+        return self._concurrency + self._bite - in_hand - max(0, waiting - self._concurrency)
 
     def make_room(self) -> None:
         """Not for every single one that ends: a claim costs the same for one delivery and for a hundred."""
@@ -59,13 +61,13 @@ class Dispatch:
         self._grounded.extend(jobs)
         loop = asyncio.get_running_loop()
         loop.create_task(self._fly_in_turn())  # noqa: RUF006  kept with the flight it is on
-        loop.call_soon(self._fly_all)
+        loop.call_soon(self._fly_more)
         if self.room() < self._enough:
             self.has_room.clear()
 
     async def drain(self, within: timedelta) -> None:
         """Lets calls in flight be answered; what is not by then may have been accepted, and says so."""
-        self._fly_all()
+        self._fly_more(len(self._grounded))
         if self._flights:
             await asyncio.wait(self._flights.values(), timeout=within.total_seconds())
         for job, task in list(self._flights.items()):
@@ -76,14 +78,15 @@ class Dispatch:
 
     async def _fly_in_turn(self) -> None:
         me = cast("asyncio.Task[None]", asyncio.current_task())
-        while self._grounded:
+        while self._grounded and len(self._flights) < self._concurrency:
             job = self._grounded.popleft()
             self._flights[job] = me
             await self._fly(job)
 
-    def _fly_all(self) -> None:
+    def _fly_more(self, beyond: int = 0) -> None:
+        """``beyond``: as many as that too many, of whom a stop makes short work."""
         start = asyncio.get_running_loop().create_task
-        while self._grounded:
+        while self._grounded and len(self._flights) < self._concurrency + beyond:
             job = self._grounded.popleft()
             self._flights[job] = start(self._fly(job))
 
@@ -99,7 +102,10 @@ class Dispatch:
             if isinstance(outcome, Failed):
                 kept, outcome = await self._keep(job, outcome), lean(outcome)
         finally:
+            was_full = len(self._flights) >= self._concurrency
             self._flights.pop(job, None)  # one of them: never counted twice
+            if was_full:
+                self._fly_more()
         if outcome is None:
             get_logger().warning("delivery.lost", delivery_id=str(job.claim.delivery_id), trace_id=job.claim.trace_id)
         else:

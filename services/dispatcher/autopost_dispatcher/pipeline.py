@@ -68,14 +68,15 @@ async def pipeline(
         committed=committed,
     )
     payloads = Payloads(store, "dispatcher", encryption=config.payload_encryption)
-    dispatch = Dispatch(sender, Answers(payloads), committer, concurrency=config.concurrency)
+    bite = config.dispatcher_limit_per_workspace
+    dispatch = Dispatch(sender, Answers(payloads), committer, concurrency=config.concurrency, bite=bite)
     claimer = Claimer(
         gateway,
         schedule,
         bus,
         Topology(config.nats_namespace),
         run_id=run_id,
-        limit=config.dispatcher_limit_per_workspace,
+        limit=bite,
         lease=config.sending_lease,
         room=dispatch.room,
         has_room=dispatch.has_room,
