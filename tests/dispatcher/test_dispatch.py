@@ -1,6 +1,7 @@
 """Flights are bounded by what is claimed and not yet committed, and the bound lets go of everything again."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -54,18 +55,7 @@ async def test_a_claimer_without_room_waits_and_lets_others_work() -> None:
             claimed.set()
             return Claimed((), NEVER)
 
-    claimer = Claimer(
-        Database(),  # type: ignore[arg-type]
-        schedule,
-        None,  # type: ignore[arg-type]
-        Topology("test"),
-        run_id=RUN,
-        limit=10,
-        lease=timedelta(minutes=5),
-        room=lambda: room,
-        has_room=has_room,
-        take=lambda _: None,
-    )
+    claimer = _claimer(Database(), schedule, lambda: room, has_room)
     running = asyncio.create_task(claimer.run())
     has_room.set()
     schedule.wake(WORKSPACE)
@@ -76,6 +66,46 @@ async def test_a_claimer_without_room_waits_and_lets_others_work() -> None:
         await claimed.wait()
     schedule.close()
     await running
+
+
+@pytest.mark.parametrize(("due_in", "claims"), [(timedelta(), 1), (timedelta(hours=1), 0), (NEVER, 0)])
+async def test_after_a_commit_nothing_is_claimed_that_is_not_due(due_in: timedelta, claims: int) -> None:
+    schedule, has_room, asked = Schedule(), asyncio.Event(), []
+    has_room.set()
+
+    class Database:
+        async def next_due_in(self, _: WorkspaceId) -> timedelta:
+            asked.append("due")
+            return due_in
+
+        async def claim_deliveries(self, *_: Any) -> Claimed:
+            asked.append("claim")
+            return Claimed((), NEVER)
+
+    running = asyncio.create_task(_claimer(Database(), schedule, lambda: 10, has_room).run())
+    schedule.ask(WORKSPACE)
+    async with asyncio.timeout(10):
+        await eventually(lambda: len(asked) == 1 + claims)
+    schedule.close()
+    await running
+
+    assert asked == ["due", "claim"][: 1 + claims]
+    assert (WORKSPACE in schedule._alarm) == (timedelta() < due_in < NEVER)
+
+
+def _claimer(database: Any, schedule: Schedule, room: Callable[[], int], has_room: asyncio.Event) -> Claimer:
+    return Claimer(
+        database,
+        schedule,
+        None,  # type: ignore[arg-type]
+        Topology("test"),
+        run_id=RUN,
+        limit=10,
+        lease=timedelta(minutes=5),
+        room=room,
+        has_room=has_room,
+        take=lambda _: None,
+    )
 
 
 @pytest.mark.parametrize("concurrency", [1, 7, 200])

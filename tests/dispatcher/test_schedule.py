@@ -45,6 +45,22 @@ async def test_a_wakeup_during_the_work_is_kept_until_it_is_done() -> None:
     assert await waiting == A
 
 
+async def test_who_is_only_asked_for_has_a_doubtful_turn_unless_somebody_is_sure() -> None:
+    schedule = Schedule()
+    schedule.ask(A)
+    schedule.ask(B)
+    schedule.wake(B)
+    schedule.ask(C)
+    schedule.wake_in(C, NOW)
+    schedule.ask(B)
+
+    turns = [await schedule.next() for _ in range(3)]
+
+    assert turns == [A, B, C]
+    assert [schedule.is_doubtful(one) for one in (A, B, C)] == [True, False, False]
+    assert not schedule.is_doubtful(A)  # the next turn is another
+
+
 async def test_an_alarm_rings_when_it_is_due_and_the_earliest_counts() -> None:
     schedule = Schedule()
     schedule.wake_in(A, LATE)

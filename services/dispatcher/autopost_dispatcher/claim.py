@@ -65,7 +65,8 @@ class Claimer:
         while (workspace := await self._schedule.next()) is not None:
             await self._has_room.wait()
             try:
-                await self._claim_in(workspace)
+                if not self._schedule.is_doubtful(workspace) or await self._is_due(workspace):
+                    await self._claim_in(workspace)
             except Exception as exc:
                 if not is_retryable(exc):
                     raise
@@ -73,6 +74,13 @@ class Claimer:
                 self._schedule.wake_in(workspace, timedelta(seconds=0.5 + random() / 2))  # noqa: S311  jitter
             finally:
                 self._schedule.done(workspace)
+
+    async def _is_due(self, workspace: WorkspaceId) -> bool:
+        """If not, the schedule knows by now when it will be."""
+        due_in = await self._gateway.next_due_in(workspace)
+        if timedelta() < due_in < NEVER:
+            self._schedule.wake_in(workspace, due_in)
+        return due_in <= timedelta()
 
     async def _claim_in(self, workspace: WorkspaceId) -> None:
         limit = min(self._limit, self._room())

@@ -56,7 +56,7 @@ async def pipeline(
     sender = Sender(adapters, identities, desk)
 
     def committed(workspace: WorkspaceId) -> None:
-        schedule.wake(workspace)
+        schedule.ask(workspace)  # a place may have come free
         dispatch.make_room()
 
     run_id = RunId(new_id())

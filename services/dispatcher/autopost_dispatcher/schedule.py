@@ -19,12 +19,21 @@ class Schedule:
         self._timers: list[tuple[float, WorkspaceId]] = []
         self._alarm: dict[WorkspaceId, float] = {}
         self._busy: set[WorkspaceId] = set()
+        self._doubtful: set[WorkspaceId] = set()
         self._changed = asyncio.Event()
         self._closed = False
 
     def wake(self, workspace: WorkspaceId) -> None:
+        self._doubtful.discard(workspace)
         self._line.setdefault(workspace)
         self._changed.set()
+
+    def ask(self, workspace: WorkspaceId) -> None:
+        """Something may be due there by now: whoever has the turn finds out first, which costs less than a claim."""
+        if workspace not in self._line:
+            self._line[workspace] = None
+            self._doubtful.add(workspace)
+            self._changed.set()
 
     def wake_in(self, workspace: WorkspaceId, delay: timedelta) -> None:
         """The earliest alarm counts; a later one is covered by the claim that the earlier one leads to."""
@@ -53,6 +62,12 @@ class Schedule:
         self._changed.set()  # for the next one who waits
         return None
 
+    def is_doubtful(self, workspace: WorkspaceId) -> bool:
+        """Whether the turn that was given comes from ``ask`` alone; to be asked once for a turn."""
+        doubtful = workspace in self._doubtful
+        self._doubtful.discard(workspace)
+        return doubtful
+
     def done(self, workspace: WorkspaceId) -> None:
         self._busy.discard(workspace)
         if workspace in self._line:
@@ -65,6 +80,7 @@ class Schedule:
             at, workspace = heapq.heappop(self._timers)
             if self._alarm.get(workspace) == at:
                 del self._alarm[workspace]
+                self._doubtful.discard(workspace)
                 self._line.setdefault(workspace)
 
     async def _sleep(self) -> None:
