@@ -2,7 +2,7 @@
 
 import pytest
 from autopost_dispatcher import pace
-from autopost_dispatcher.pace import LATE, Pace
+from autopost_dispatcher.pace import LATE, Pace, has_missed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +53,19 @@ def test_a_call_that_missed_its_slot_needs_another(clock):
 
 def test_without_a_rate_nothing_is_late(clock):
     assert Pace().wait(claim(), clock.now - 60) == 0
+    assert not has_missed(claim(), clock.now - 60)
+
+
+def test_a_process_that_stood_still_after_its_turn_was_told_has_missed_the_slot(clock):
+    """Counted from the slot: late when the turn was told and late again after it would be twice too late."""
+    slot = clock.now
+    clock.now += LATE * 0.8
+    assert Pace().wait(claim(**RATED), slot) == 0
+    assert not has_missed(claim(**RATED), slot)
+
+    clock.now += LATE * 0.8
+
+    assert has_missed(claim(**RATED), slot)
 
 
 @given(st.lists(st.floats(0, 0.5), min_size=2, max_size=60))

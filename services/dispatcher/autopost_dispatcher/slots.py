@@ -12,7 +12,7 @@ from msgspec import Struct
 from autopost_dispatcher.claim import Job
 from autopost_dispatcher.gateway import Claim, Given
 from autopost_dispatcher.over import Over, Released
-from autopost_dispatcher.pace import FINE, LATE, Pace, group_of
+from autopost_dispatcher.pace import FINE, Pace, group_of, has_missed
 
 TRIES = 5
 """Slots that a call may miss before it is given back: then this worker is too slow for anything."""
@@ -92,11 +92,10 @@ class Slots:
                 await self.pause(ahead)
             wait = self._pace.wait(job.claim, slot.at)
             if wait is not None:
-                planned = time.monotonic() + wait
                 if wait > 0:
                     await self.pause(wait)
                 self.check(job, call_time)
-                if time.monotonic() - planned < LATE:  # unless the whole process stood still meanwhile
+                if not has_missed(job.claim, slot.at):  # the whole process may have stood still meanwhile
                     return
             slot = await self._take(job, beside, missed=slot)
         raise Over(Released())
