@@ -15,8 +15,8 @@ LATE = 0.075
 """Seconds behind its slot after which a call has missed it. A claim gives slots up to 0.05 s old.
 
 Rates are set to nine tenths of what a platform allows. Calls that are late by so much, each from another replica, then
-still fit into any second beside those that are not, 27 and 2 of 30; what is left, a thirtieth of a second, is for the way
-there: a connection to be opened, a busy machine."""
+still fit into any second beside those that are not, 27 and 2 of 30; what is left, a thirtieth of a second, is for the
+way there: a connection to be opened, a busy machine."""
 CATCH_UP = 0.98
 """Of the distance between two slots: what is kept between their calls while they are behind."""
 FINE = 0.001
