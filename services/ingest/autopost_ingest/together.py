@@ -27,6 +27,9 @@ MOST_WAITING = 300
 """In one line: as many as a few calls take; whoever comes on top is told so at once instead of waiting in vain."""
 
 
+Ending = Verdict | Exception
+
+
 class Waiting(Struct, eq=False):
     push: Push
     verdict: asyncio.Future[Verdict]
@@ -101,35 +104,24 @@ class Together:
         line.under_way += len(batch)
         self._go_on(endpoint, line)  # with those whom this call had no room for
         try:
-            if batch:
-                await self._admit_batch(endpoint, line, batch)
+            endings = await self._admit_batch(endpoint, line, [waiting.push for waiting in batch])
         finally:
             line.running -= 1
             line.under_way -= len(batch)
-            self._go_on(endpoint, line)
+            self._go_on(endpoint, line)  # before the answers are written: the database does not wait for them
+        for waiting, ending in zip(batch, endings, strict=True):
+            _settle(waiting, ending)
 
-    async def _admit_batch(self, endpoint: Endpoint, line: Line, batch: Sequence[Waiting]) -> None:
+    async def _admit_batch(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> Sequence[Ending]:
         try:
-            verdicts = await self._ask(endpoint, line, [waiting.push for waiting in batch])
+            return await self._ask(endpoint, line, pushes) if pushes else ()
         except asyncpg.PostgresError as exc:
-            if len(batch) > 1 and not may_have_committed(exc):
-                await self._one_by_one(endpoint, line, batch)
-            else:
-                _fail(batch, exc)
+            if len(pushes) == 1 or may_have_committed(exc):
+                return [exc] * len(pushes)
+            # All was rolled back for the sake of one: the others are not to suffer for it.
+            return [ending for push in pushes for ending in await self._admit_batch(endpoint, line, [push])]
         except Exception as exc:
-            _fail(batch, exc)
-        else:
-            for waiting, verdict in zip(batch, verdicts, strict=True):
-                _settle(waiting, verdict)
-
-    async def _one_by_one(self, endpoint: Endpoint, line: Line, batch: Sequence[Waiting]) -> None:
-        """All was rolled back for the sake of one: the others are not to suffer for it."""
-        for waiting in batch:
-            try:
-                [verdict] = await self._ask(endpoint, line, [waiting.push])
-                _settle(waiting, verdict)
-            except Exception as exc:
-                _fail([waiting], exc)
+            return [exc] * len(pushes)
 
     async def _ask(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> list[Verdict]:
         verdicts = await self._gateway.admit_posts(endpoint, pushes, audit_deduped=self._audit_deduped)
@@ -137,12 +129,10 @@ class Together:
         return verdicts
 
 
-def _settle(waiting: Waiting, verdict: Verdict) -> None:
-    if not waiting.verdict.done():
-        waiting.verdict.set_result(verdict)
-
-
-def _fail(batch: Sequence[Waiting], exc: Exception) -> None:
-    for waiting in batch:
-        if not waiting.verdict.done():
-            waiting.verdict.set_exception(exc)
+def _settle(waiting: Waiting, ending: Ending) -> None:
+    if waiting.verdict.done():
+        return
+    if isinstance(ending, Exception):
+        waiting.verdict.set_exception(ending)
+    else:
+        waiting.verdict.set_result(ending)
