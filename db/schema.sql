@@ -23,9 +23,41 @@ CREATE TYPE event_action AS ENUM (
 
 CREATE TYPE event_result AS ENUM ('ok', 'error');
 
--- Where a post goes: its place in a batch, which of its renderings is shown, and the channels that show it. A post has
--- one for each rendering and TTL.
-CREATE TYPE route AS (place int, rendering int, dedup_ttl_hours int, channel_ids uuid[]);
+-- A post of a batch, by its place in it; see posts_in.
+CREATE TYPE post AS (
+    place int,
+    content_hash text,
+    hash_version int,
+    normalization_version int,
+    payload jsonb,
+    tags text[],
+    channels text[],
+    channel_tags text[],
+    source jsonb,
+    source_ref text,
+    scheduled_for timestamptz,
+    max_attempts int,
+    run_id uuid,
+    trace_id text,
+    traceparent text,
+    batch_id uuid,
+    renderings jsonb,
+    request jsonb
+);
+
+-- Where a post goes: its place in a batch, the channels that show it, and the rendering that they show. A post has one
+-- for each profile and TTL.
+CREATE TYPE route AS (
+    place int,
+    dedup_ttl_hours int,
+    channel_ids uuid[],
+    plan_hash text,
+    rendered_text text,
+    plan jsonb,
+    calls smallint,
+    template_version text,
+    problems jsonb
+);
 
 -- Time-ordered ids where the server can make them, random ones before PostgreSQL 18.
 DO $$
@@ -937,6 +969,7 @@ SET check_function_bodies = off;
 \ir functions/close_window.sql
 \ir functions/commit_deliveries.sql
 \ir functions/commit_sent.sql
+\ir functions/complete_posts.sql
 \ir functions/condition_bot_errors.sql
 \ir functions/condition_bot_outbox.sql
 \ir functions/condition_cooled_groups.sql
@@ -1028,6 +1061,7 @@ SET check_function_bodies = off;
 \ir functions/pass_gate.sql
 \ir functions/pass_posts.sql
 \ir functions/pause_channels.sql
+\ir functions/posts_in.sql
 \ir functions/preview_post.sql
 \ir functions/pull_delay.sql
 \ir functions/queue_depth.sql

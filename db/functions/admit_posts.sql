@@ -25,11 +25,12 @@ CREATE OR REPLACE FUNCTION admit_posts(
 RETURNS jsonb
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _endpoint record;
-    _some_staged boolean := jsonb_path_exists(p_posts, '$[*].request');
-    _chosen int[];
+    _posts post[];
+    _some_staged boolean;
     _verdicts jsonb;
     _routes record;
     _receipts record;
@@ -49,13 +50,13 @@ BEGIN
     END IF;
 
     SELECT g.chosen, g.verdicts
-    INTO _chosen, _verdicts
-    FROM pass_posts(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps, p_posts, p_past_gate) AS g;
+    INTO _posts, _verdicts
+    FROM pass_posts(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps, posts_in(p_posts), p_past_gate) AS g;
+    _some_staged := EXISTS (SELECT 1 FROM unnest(_posts) AS p WHERE p.request IS NOT NULL);
 
-    _routes := route_posts(p_workspace_id, p_posts, CASE WHEN _some_staged THEN ARRAY(
-        SELECT c FROM unnest(_chosen) AS c WHERE NOT p_posts -> (c - 1) ? 'request') ELSE _chosen END);
+    _routes := route_posts(p_workspace_id, CASE WHEN _some_staged THEN complete_posts(_posts) ELSE _posts END);
     IF _routes.missing <> '{}' THEN
-        _chosen := ARRAY(SELECT c FROM unnest(_chosen) AS c WHERE NOT _routes.missing ? c::text);
+        _posts := ARRAY(SELECT p FROM unnest(_posts) AS p WHERE NOT _routes.missing ? p.place::text);
         SELECT _verdicts || jsonb_object_agg(m.place, jsonb_build_object(
                    'verdict', 'missing_profiles', 'missing_profiles', m.profiles))
         INTO _verdicts
@@ -63,35 +64,35 @@ BEGIN
     END IF;
 
     _receipts := take_receipts(
-        p_workspace_id, p_endpoint_id, _endpoint.hash_drop_window_sec, p_posts, p_payload_hashes, _chosen);
-    _verdicts := _verdicts || _receipts.verdicts;
+        p_workspace_id, p_endpoint_id, _endpoint.hash_drop_window_sec, _posts, p_payload_hashes);
+    IF _receipts.verdicts <> '{}' THEN
+        _posts := ARRAY(SELECT p FROM unnest(_posts) AS p WHERE NOT _receipts.verdicts ? p.place::text);
+        _verdicts := _verdicts || _receipts.verdicts;
+    END IF;
 
     _answers := enqueue_posts(
-        p_workspace_id, p_posts, CASE WHEN _some_staged THEN ARRAY(
-            SELECT c FROM unnest(_receipts.places) AS c WHERE NOT p_posts -> (c - 1) ? 'request')
-        ELSE _receipts.places END,
+        p_workspace_id, CASE WHEN _some_staged THEN complete_posts(_posts) ELSE _posts END,
         _routes.routes, NULL, p_audit_deduped);
 
     INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, finished_at, stats_json)
-    SELECT p_workspace_id, (p.post ->> 'run_id')::uuid, 'push', p_endpoint_id, p.post ->> 'trace_id',
+    SELECT p_workspace_id, p.run_id, 'push', p_endpoint_id, p.trace_id,
            CASE WHEN a.answer IS NOT NULL THEN clock_timestamp() END,
            coalesce((a.answer - '{message_id,new}'::text[]) || '{"accepted": 1}', '{"accepted": 1, "staged": 1}')
-    FROM unnest(_receipts.places) AS r (place)
-    CROSS JOIN LATERAL (SELECT p_posts -> (r.place - 1) AS post) AS p
-    CROSS JOIN LATERAL (SELECT _answers -> r.place::text AS answer) AS a;
+    FROM unnest(_posts) AS p
+    CROSS JOIN LATERAL (SELECT _answers -> p.place::text AS answer OFFSET 0) AS a;
 
     RETURN (
         SELECT jsonb_agg(coalesce(
             _verdicts -> g.place::text,
-            CASE WHEN a.answer IS NOT NULL THEN a.answer || jsonb_build_object(
-                'verdict', 'accepted', 'run_id', g.post -> 'run_id')
+            CASE WHEN a.answer IS NOT NULL THEN a.answer || jsonb_build_object('verdict', 'accepted', 'run_id', p.run_id)
             ELSE jsonb_build_object(
-                'verdict', 'staged', 'run_id', g.post -> 'run_id',
-                'post_id', stage_post(p_workspace_id, p_endpoint_id, r.receipt_id, g.post))
+                'verdict', 'staged', 'run_id', p.run_id,
+                'post_id', stage_post(p_workspace_id, p_endpoint_id, r.receipt_id, p_posts -> (g.place - 1)))
             END
         ) ORDER BY g.place)
-        FROM jsonb_array_elements(p_posts) WITH ORDINALITY AS g (post, place)
+        FROM generate_series(1, jsonb_array_length(p_posts)) AS g (place)
+        LEFT JOIN unnest(_posts) AS p USING (place)
         LEFT JOIN unnest(_receipts.places, _receipts.receipt_ids) AS r (place, receipt_id) USING (place)
-        CROSS JOIN LATERAL (SELECT _answers -> g.place::text AS answer) AS a
+        CROSS JOIN LATERAL (SELECT _answers -> g.place::text AS answer OFFSET 0) AS a
     );
 END $$;

@@ -1,4 +1,4 @@
--- enqueue_distinct_posts(workspace_id, posts, chosen, routes, now, audit_deduped) -> {place: answer}
+-- enqueue_distinct_posts(workspace_id, posts, routes, now, audit_deduped) -> {place: answer}
 --
 -- Stores posts of different contents and puts one delivery per post and routed channel into the queue, in two
 -- statements however many they are. Channels that have the content already, sent within their TTL or still in flight,
@@ -13,8 +13,7 @@
 -- READ COMMITTED is part of the contract: the second statement must see what the holder of a lock wrote.
 CREATE OR REPLACE FUNCTION enqueue_distinct_posts(
     p_workspace_id uuid,
-    p_posts jsonb,
-    p_chosen int[],
+    p_posts post[],
     p_routes route[],
     p_now timestamptz,
     p_audit_deduped boolean
@@ -28,7 +27,7 @@ DECLARE
     _places int[];
     _message_ids uuid[];
     _are_new boolean[];
-    _retagged jsonb;
+    _retagged boolean;
     _content_ids text := new_id();
     _first_content_id bigint := id_start(_content_ids);
     _plan_ids text := new_id();
@@ -39,82 +38,63 @@ DECLARE
     _now timestamptz;
     _answers jsonb;
 BEGIN
-    WITH given AS MATERIALIZED (
-        SELECT c.place, p.post, (p.post ->> 'hash_version')::int AS hash_version,
-               p.post ->> 'content_hash' AS content_hash,
-               ARRAY(SELECT jsonb_array_elements_text(p.post -> 'tags')) AS tags
-        FROM unnest(p_chosen) AS c (place)
-        CROSS JOIN LATERAL (SELECT p_posts -> (c.place - 1) AS post) AS p
-    ), locked AS (
+    WITH locked AS (
         INSERT INTO messages AS m (workspace_id, message_id, hash_version, content_hash, normalization_version, payload,
                                    tags, source, source_ref, first_seen_trace_id, first_ingest_run_id,
                                    last_ingest_run_id)
-        SELECT p_workspace_id, id_in(_content_ids, _first_content_id + g.place), g.hash_version, g.content_hash,
-               coalesce((g.post ->> 'normalization_version')::int, 1), g.post -> 'payload', g.tags,
-               g.post -> 'source', g.post ->> 'source_ref', g.post ->> 'trace_id', (g.post ->> 'run_id')::uuid,
-               (g.post ->> 'run_id')::uuid
-        FROM given g
-        ORDER BY g.hash_version, g.content_hash
+        SELECT p_workspace_id, id_in(_content_ids, _first_content_id + p.place), p.hash_version, p.content_hash,
+               p.normalization_version, p.payload, p.tags, p.source, p.source_ref, p.trace_id, p.run_id, p.run_id
+        FROM unnest(p_posts) AS p
+        ORDER BY p.hash_version, p.content_hash
         ON CONFLICT (workspace_id, hash_version, content_hash) DO UPDATE
         SET last_seen_at = clock_timestamp(),
             last_ingest_run_id = excluded.last_ingest_run_id,
             seen_count = m.seen_count + 1
         RETURNING m.hash_version, m.content_hash, m.message_id, m.tags, m.seen_count = 1 AS is_new
     )
-    SELECT array_agg(g.place), array_agg(l.message_id), array_agg(l.is_new),
-           jsonb_agg(jsonb_build_object('message_id', l.message_id, 'kept', l.tags, 'given', g.tags, 'trace_id',
-                                        g.post -> 'trace_id', 'run_id', g.post -> 'run_id'))
-               FILTER (WHERE l.tags <> g.tags)
+    SELECT array_agg(p.place), array_agg(l.message_id), array_agg(l.is_new), bool_or(l.tags <> p.tags)
     INTO _places, _message_ids, _are_new, _retagged
     FROM locked l
-    JOIN given g USING (hash_version, content_hash);
+    JOIN unnest(p_posts) AS p USING (hash_version, content_hash);
     _now := coalesce(p_now, clock_timestamp());
 
-    IF _retagged IS NOT NULL THEN
+    IF _retagged THEN
         INSERT INTO events (workspace_id, message_id, action, meta)
-        SELECT p_workspace_id, (r.meta ->> 'message_id')::uuid, 'message_tag_mismatch', r.meta - 'message_id'
-        FROM jsonb_array_elements(_retagged) AS r (meta);
+        SELECT p_workspace_id, m.message_id, 'message_tag_mismatch', jsonb_build_object(
+                   'kept', m.tags, 'given', p.tags, 'trace_id', p.trace_id, 'run_id', p.run_id)
+        FROM unnest(p_posts) AS p
+        JOIN unnest(_places, _message_ids) AS l (place, message_id) USING (place)
+        JOIN messages m
+          ON m.workspace_id = p_workspace_id
+         AND m.message_id = l.message_id
+        WHERE m.tags <> p.tags;
     END IF;
 
     WITH posts AS MATERIALIZED (
-        SELECT m.place, m.message_id, m.is_new,
-               (p.post ->> 'hash_version')::int AS hash_version, p.post ->> 'content_hash' AS content_hash,
-               (p.post ->> 'scheduled_for')::timestamptz AS scheduled_for,
-               coalesce((p.post ->> 'max_attempts')::int, 5) AS max_attempts,
-               p.post ->> 'trace_id' AS trace_id, p.post ->> 'traceparent' AS traceparent,
-               (p.post ->> 'batch_id')::uuid AS batch_id,
+        SELECT m.place, m.message_id, m.is_new, p.hash_version, p.content_hash, p.scheduled_for, p.max_attempts,
+               p.trace_id, p.traceparent, p.batch_id,
                CASE
-                   WHEN p.post ->> 'max_attempts' IS NULL
-                       THEN jsonb_build_object('trace_id', p.post -> 'trace_id', 'run_id', p.post -> 'run_id')
-                   ELSE jsonb_build_object('trace_id', p.post -> 'trace_id', 'run_id', p.post -> 'run_id',
-                                           'max_attempts', p.post -> 'max_attempts')
+                   WHEN p.max_attempts IS NULL
+                       THEN jsonb_build_object('trace_id', p.trace_id, 'run_id', p.run_id)
+                   ELSE jsonb_build_object('trace_id', p.trace_id, 'run_id', p.run_id, 'max_attempts', p.max_attempts)
                END AS context,
                _now + (m.place - 1) * interval '1 microsecond' AS now
         FROM unnest(_places, _message_ids, _are_new) AS m (place, message_id, is_new)
-        CROSS JOIN LATERAL (SELECT p_posts -> (m.place - 1) AS post) AS p
+        JOIN unnest(p_posts) AS p USING (place)
     ), routes AS MATERIALIZED (
-        SELECT r.*, row_number() OVER by_place AS number,
-               sum(cardinality(r.channel_ids)) OVER by_place - cardinality(r.channel_ids) AS before
+        SELECT p.message_id, r.*, row_number() OVER until_here AS number,
+               sum(cardinality(r.channel_ids)) OVER until_here - cardinality(r.channel_ids) AS before
         FROM unnest(p_routes) AS r
         JOIN posts p USING (place)
-        WINDOW by_place AS (ORDER BY r.place ROWS UNBOUNDED PRECEDING)
-    ), given AS MATERIALIZED (
-        SELECT row_number() OVER () AS number, m.place, m.message_id, r.*
-        FROM unnest(_places, _message_ids) AS m (place, message_id)
-        CROSS JOIN LATERAL ROWS FROM (jsonb_to_recordset(p_posts -> (m.place - 1) -> 'renderings') AS (
-            plan_hash text, rendered_text text, plan jsonb, calls smallint, template_version text, problems jsonb
-        )) WITH ORDINALITY AS r (plan_hash, rendered_text, plan, calls, template_version, problems, rendering)
-        WHERE (m.place, r.rendering) IN (SELECT u.place, u.rendering FROM routes u)
-    ), stored AS (
+        WINDOW until_here AS (ROWS UNBOUNDED PRECEDING)
+    ), stored AS ( -- whoever has the same plan as another conflicts with it; the content's lock is held
         INSERT INTO renderings (workspace_id, rendering_id, message_id, plan_hash, rendered_text, plan, calls,
                                 template_version)
-        SELECT DISTINCT ON (g.message_id, g.plan_hash)
-               p_workspace_id, id_in(_plan_ids, _first_plan_id + g.number), g.message_id, g.plan_hash, g.rendered_text,
-               g.plan, g.calls, g.template_version
-        FROM given g
-        WHERE g.plan_hash IS NOT NULL
-        ORDER BY g.message_id, g.plan_hash
-        ON CONFLICT DO NOTHING
+        SELECT p_workspace_id, id_in(_plan_ids, _first_plan_id + r.number), r.message_id, r.plan_hash, r.rendered_text,
+               r.plan, r.calls, r.template_version
+        FROM routes r
+        WHERE r.plan_hash IS NOT NULL
+        ON CONFLICT (workspace_id, message_id, plan_hash) DO NOTHING
         RETURNING message_id, plan_hash, rendering_id
     ), known AS MATERIALIZED (
         SELECT message_id, plan_hash, rendering_id FROM stored
@@ -130,20 +110,19 @@ BEGIN
         ) AS r
     ), shown AS MATERIALIZED ( -- all that the deliveries of a route have in common
         SELECT r.number, r.before, r.channel_ids, r.dedup_ttl_hours, p.*,
-               g.template_version, k.rendering_id, k.plan_hash,
+               r.template_version, k.rendering_id, k.plan_hash,
                CASE WHEN k.plan_hash IS NULL THEN 'failed_permanent' ELSE 'queued' END::delivery_status AS status,
                CASE WHEN k.plan_hash IS NULL THEN 'validation_failed' ELSE 'enqueue' END::event_action AS action,
                CASE WHEN k.plan_hash IS NULL THEN 'error' ELSE 'ok' END::event_result AS result,
                CASE WHEN k.plan_hash IS NULL THEN '{}' ELSE jsonb_build_object('plan_hash', k.plan_hash) END AS meta,
                CASE WHEN k.plan_hash IS NULL THEN jsonb_build_object(
-                   'category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'problems', g.problems)
+                   'category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'problems', r.problems)
                END AS error
         FROM routes r
         JOIN posts p USING (place)
-        JOIN given g USING (place, rendering)
         LEFT JOIN known k
-          ON k.message_id = g.message_id
-         AND k.plan_hash = g.plan_hash
+          ON k.message_id = r.message_id
+         AND k.plan_hash = r.plan_hash
     ), decided AS MATERIALIZED (
         SELECT r.number, r.channel_id, (_ids || to_hex(_first_id + r.nth))::uuid AS delivery_id,
                CASE WHEN NOT r.is_new THEN (
@@ -180,7 +159,7 @@ BEGIN
                                 created_at, updated_at)
         SELECT d.delivery_id, p_workspace_id, s.message_id, d.channel_id, s.rendering_id, s.hash_version,
                s.content_hash, s.now, s.scheduled_for, CASE WHEN d.twin_id IS NULL THEN s.status ELSE 'deduped' END,
-               s.max_attempts, s.error, s.meta, s.plan_hash, s.template_version, s.trace_id, s.traceparent, s.batch_id,
+               coalesce(s.max_attempts, 5), s.error, s.meta, s.plan_hash, s.template_version, s.trace_id, s.traceparent, s.batch_id,
                1, s.now, s.now
         FROM decided d
         JOIN shown s USING (number)

@@ -31,18 +31,19 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _places int[] := ARRAY(SELECT generate_series(1, jsonb_array_length(p_posts)));
+    _posts post[] := posts_in(p_posts);
     _routes record;
     _answers jsonb;
 BEGIN
-    _routes := route_posts(p_workspace_id, p_posts, _places);
-    _answers := enqueue_posts(
-        p_workspace_id, p_posts, ARRAY(SELECT p FROM unnest(_places) AS p WHERE NOT _routes.missing ? p::text),
-        _routes.routes, p_now, p_audit_deduped);
+    _routes := route_posts(p_workspace_id, _posts);
+    IF _routes.missing <> '{}' THEN
+        _posts := ARRAY(SELECT p FROM unnest(_posts) AS p WHERE NOT _routes.missing ? p.place::text);
+    END IF;
+    _answers := enqueue_posts(p_workspace_id, _posts, _routes.routes, p_now, p_audit_deduped);
 
     RETURN (
         SELECT coalesce(jsonb_agg(coalesce(_answers -> p.place::text, jsonb_build_object(
             'missing_profiles', _routes.missing -> p.place::text)) ORDER BY p.place), '[]')
-        FROM unnest(_places) AS p (place)
+        FROM generate_series(1, jsonb_array_length(p_posts)) AS p (place)
     );
 END $$;

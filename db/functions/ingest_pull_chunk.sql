@@ -41,7 +41,7 @@ DECLARE
     _refused jsonb;
     _passed int;
     _twins text[];
-    _chosen int[];
+    _rows post[];
     _routes record;
     _answers jsonb;
     _counters jsonb;
@@ -91,8 +91,8 @@ BEGIN
     INTO _posts, _staged, _twins
     FROM given g;
 
-    _chosen := ARRAY(SELECT generate_series(1, jsonb_array_length(_posts)));
-    _routes := route_posts(p_workspace_id, _posts, _chosen);
+    _rows := posts_in(_posts);
+    _routes := route_posts(p_workspace_id, _rows);
     IF _routes.missing <> '{}' THEN
         RETURN jsonb_build_object('verdict', 'missing_profiles', 'missing_profiles', (
             SELECT jsonb_agg(DISTINCT p.profile)
@@ -100,7 +100,7 @@ BEGIN
             CROSS JOIN LATERAL jsonb_array_elements(m.profiles) AS p (profile)
         ));
     END IF;
-    _answers := enqueue_posts(p_workspace_id, _posts, _chosen, _routes.routes, NULL, p_audit_deduped);
+    _answers := enqueue_posts(p_workspace_id, _rows, _routes.routes, NULL, p_audit_deduped);
 
     INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id, received_at)
     SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', (a.answer ->> 'message_id')::uuid, clock_timestamp()

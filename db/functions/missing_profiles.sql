@@ -1,7 +1,7 @@
 -- missing_profiles(workspace_id, post) -> the render profiles that the post needs and brings no rendering for
 --
 -- Each with all that compiling needs, so that the caller compiles them and asks again.
-CREATE OR REPLACE FUNCTION missing_profiles(p_workspace_id uuid, p_post jsonb)
+CREATE OR REPLACE FUNCTION missing_profiles(p_workspace_id uuid, p_post post)
 RETURNS jsonb
 LANGUAGE sql
 STABLE
@@ -14,11 +14,7 @@ AS $$
                c.template_ref, t.version AS template_version, t.body AS template_body,
                coalesce(t.defaults, '{}') AS template_defaults
         FROM routed_channels(
-            p_workspace_id,
-            ARRAY(SELECT jsonb_array_elements_text(p_post -> 'tags')),
-            ARRAY(SELECT jsonb_array_elements_text(p_post #> '{routing,channels}')),
-            ARRAY(SELECT jsonb_array_elements_text(p_post #> '{routing,channel_tags}')),
-            p_post #>> '{payload,type}' = 'media'
+            p_workspace_id, p_post.tags, p_post.channels, p_post.channel_tags, p_post.payload ->> 'type' = 'media'
         ) AS r
         JOIN channels c
           ON c.workspace_id = p_workspace_id
@@ -33,7 +29,7 @@ AS $$
         ) AS t ON true
         WHERE NOT EXISTS (
             SELECT 1
-            FROM jsonb_array_elements(p_post -> 'renderings') AS g
+            FROM jsonb_array_elements(p_post.renderings) AS g
             WHERE g ->> 'profile_hash' = r.profile_hash
         )
         ORDER BY c.profile_hash

@@ -1,6 +1,6 @@
 -- pass_posts(workspace_id, endpoint_id, rate, posts, past_gate) -> which of these posts pass the endpoint's gate
 --
--- chosen       their places, from 1; those past the gate have paid already
+-- chosen       those that pass; those past the gate have paid already
 -- verdicts     {place: verdict} of the others
 -- Appends      ingress_rate_limited
 -- Locks        ingress_gates, also for those past it: held in the same order as by those who pay now
@@ -8,9 +8,9 @@ CREATE OR REPLACE FUNCTION pass_posts(
     p_workspace_id uuid,
     p_endpoint_id uuid,
     p_rate numeric,
-    p_posts jsonb,
+    p_posts post[],
     p_past_gate boolean[],
-    OUT chosen int[],
+    OUT chosen post[],
     OUT verdicts jsonb
 )
 LANGUAGE plpgsql
@@ -21,7 +21,7 @@ DECLARE
     _gate record;
     _refused int[];
 BEGIN
-    chosen := ARRAY(SELECT generate_series(1, jsonb_array_length(p_posts)));
+    chosen := p_posts;
     verdicts := '{}';
     IF rate_step(p_rate) = interval '0' THEN
         RETURN;
@@ -36,8 +36,8 @@ BEGIN
     END IF;
     PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_rate_limited', 'rate_limited',
                            jsonb_build_object('code', 'rate_limited'),
-                           p_posts #>> ARRAY[(_refused[1] - 1)::text, 'trace_id'], cardinality(_refused));
-    chosen := ARRAY(SELECT c FROM unnest(chosen) AS c WHERE c <> ALL (_refused));
+                           (p_posts[_refused[1]]).trace_id, cardinality(_refused));
+    chosen := ARRAY(SELECT p FROM unnest(p_posts) AS p WHERE p.place <> ALL (_refused));
     SELECT jsonb_object_agg(r.place, jsonb_build_object(
                'verdict', 'rate_limited', 'retry_after_ms', ceil(extract(epoch FROM _gate.wait) * 1000)))
     INTO verdicts

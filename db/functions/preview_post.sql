@@ -143,5 +143,5 @@ BEGIN
                                THEN ceil(extract(epoch FROM _endpoint.wait) * 1000) END,
         'message_id', _message_id,
         'channels', _channels,
-        'profiles', missing_profiles(p_workspace_id, p_post));
+        'profiles', missing_profiles(p_workspace_id, (posts_in(jsonb_build_array(p_post)))[1]));
 END $$;

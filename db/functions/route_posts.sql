@@ -1,13 +1,11 @@
--- route_posts(workspace_id, posts, chosen) -> where each of the chosen goes, before dedup, and what it lacks for it
+-- route_posts(workspace_id, posts) -> where each of them goes, before dedup, and what it lacks for it
 --
--- posts        as for enqueue_messages_and_deliveries_batch; chosen are places in it, from 1
--- routes       the post's place, which of its renderings is shown, and the channels that show it
+-- routes       the post's place, the channels that show it the same way, and what they show
 -- missing      {place: [profile, …]}: posts that bring no rendering for the profile of a channel they go to, with all
 --              that compiling needs
 CREATE OR REPLACE FUNCTION route_posts(
     p_workspace_id uuid,
-    p_posts jsonb,
-    p_chosen int[],
+    p_posts post[],
     OUT routes route[],
     OUT missing jsonb
 )
@@ -19,31 +17,30 @@ AS $$
 DECLARE
     _lacking int[];
 BEGIN
-    WITH given AS MATERIALIZED (
-        SELECT c.place,
-               ARRAY(SELECT jsonb_array_elements_text(p.post -> 'tags')) AS tags,
-               ARRAY(SELECT jsonb_array_elements_text(p.post #> '{routing,channels}')) AS channels,
-               ARRAY(SELECT jsonb_array_elements_text(p.post #> '{routing,channel_tags}')) AS channel_tags,
-               p.post #>> '{payload,type}' = 'media' AS has_media,
-               ARRAY(SELECT r ->> 'profile_hash' FROM jsonb_array_elements(p.post -> 'renderings') AS r) AS profiles
-        FROM unnest(p_chosen) AS c (place)
-        CROSS JOIN LATERAL (SELECT p_posts -> (c.place - 1) AS post) AS p
-    ), routed AS MATERIALIZED (
-        SELECT g.place, array_position(g.profiles, r.profile_hash) AS rendering, r.dedup_ttl_hours,
-               array_agg(r.channel_id) AS channel_ids
-        FROM given g
-        CROSS JOIN LATERAL routed_channels(p_workspace_id, g.tags, g.channels, g.channel_tags, g.has_media) AS r
-        GROUP BY g.place, array_position(g.profiles, r.profile_hash), r.dedup_ttl_hours
-    )
-    SELECT array_agg((r.place, r.rendering, r.dedup_ttl_hours, r.channel_ids)::route),
-           array_agg(DISTINCT r.place) FILTER (WHERE r.rendering IS NULL)
+    SELECT array_agg((p.place, r.dedup_ttl_hours, r.channel_ids, s.plan_hash, s.rendered_text, s.plan, s.calls,
+                      s.template_version, s.problems)::route),
+           array_agg(DISTINCT p.place) FILTER (WHERE s.profile_hash IS NULL)
     INTO routes, _lacking
-    FROM routed r;
+    FROM unnest(p_posts) AS p
+    CROSS JOIN LATERAL (
+        SELECT c.profile_hash, c.dedup_ttl_hours, array_agg(c.channel_id) AS channel_ids
+        FROM routed_channels(p_workspace_id, p.tags, p.channels, p.channel_tags, p.payload ->> 'type' = 'media') AS c
+        GROUP BY c.profile_hash, c.dedup_ttl_hours
+    ) AS r
+    LEFT JOIN LATERAL (
+        SELECT *
+        FROM jsonb_to_recordset(p.renderings) AS s (
+            profile_hash text, plan_hash text, rendered_text text, plan jsonb, calls smallint, template_version text,
+            problems jsonb)
+        WHERE s.profile_hash = r.profile_hash
+        LIMIT 1
+    ) AS s ON true;
 
     missing := '{}';
     IF _lacking IS NOT NULL THEN
-        SELECT jsonb_object_agg(l.place, missing_profiles(p_workspace_id, p_posts -> (l.place - 1)))
+        SELECT jsonb_object_agg(p.place, missing_profiles(p_workspace_id, p))
         INTO missing
-        FROM unnest(_lacking) AS l (place);
+        FROM unnest(p_posts) AS p
+        WHERE p.place = ANY (_lacking);
     END IF;
 END $$;

@@ -1,7 +1,7 @@
--- take_receipts(workspace_id, endpoint_id, window, posts, payload_hashes, chosen) -> which of the chosen are new
+-- take_receipts(workspace_id, endpoint_id, window, posts, payload_hashes) -> which of the posts are new
 --
 -- A post with a source_ref is new once per endpoint; one without is new when no request of the same payload came within
--- the window, in seconds. Of twins among the chosen the first is new. A receipt lives for three days, or for a window that is
+-- the window, in seconds. Of twins among the posts the first is new. A receipt lives for three days, or for a window that is
 -- longer.
 --
 -- places, receipt_ids   of the new ones
@@ -12,16 +12,15 @@ CREATE OR REPLACE FUNCTION take_receipts(
     p_workspace_id uuid,
     p_endpoint_id uuid,
     p_window int,
-    p_posts jsonb,
+    p_posts post[],
     p_payload_hashes text[],
-    p_chosen int[],
     OUT places int[],
     OUT receipt_ids uuid[],
     OUT verdicts jsonb
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_nestloop = off
 AS $$
 DECLARE
     _dropped int;
@@ -31,23 +30,19 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(l.lock) -- in one order
     FROM (
-        SELECT DISTINCT hashtextextended(p_endpoint_id || p_payload_hashes[c.place], 0) AS lock
-        FROM unnest(p_chosen) AS c (place)
-        WHERE p_posts #>> ARRAY[(c.place - 1)::text, 'source_ref'] IS NULL
+        SELECT DISTINCT hashtextextended(p_endpoint_id || p_payload_hashes[p.place], 0) AS lock
+        FROM unnest(p_posts) AS p
+        WHERE p.source_ref IS NULL
         ORDER BY lock
     ) AS l;
 
     WITH wanted AS MATERIALIZED (
-        SELECT c.place, p.source_ref, p.run_id, p_payload_hashes[c.place] AS payload_hash, seen.run_id AS seen_run_id,
+        SELECT p.place, p.source_ref, p.run_id, p_payload_hashes[p.place] AS payload_hash, seen.run_id AS seen_run_id,
                first_value(p.run_id) OVER (
-                   PARTITION BY p.source_ref, CASE WHEN p.source_ref IS NULL THEN p_payload_hashes[c.place] END
-                   ORDER BY c.place
+                   PARTITION BY p.source_ref, CASE WHEN p.source_ref IS NULL THEN p_payload_hashes[p.place] END
+                   ORDER BY p.place
                ) AS first_run_id
-        FROM unnest(p_chosen) AS c (place)
-        CROSS JOIN LATERAL (
-            SELECT p_posts #>> ARRAY[(c.place - 1)::text, 'source_ref'] AS source_ref,
-                   (p_posts #>> ARRAY[(c.place - 1)::text, 'run_id'])::uuid AS run_id
-        ) AS p
+        FROM unnest(p_posts) AS p
         LEFT JOIN LATERAL (
             SELECT r.run_id
             FROM (
@@ -56,7 +51,7 @@ BEGIN
                 SELECT r.workspace_id, r.run_id
                 FROM ingress_receipts r
                 WHERE r.endpoint_id = p_endpoint_id
-                  AND r.payload_hash = p_payload_hashes[c.place]
+                  AND r.payload_hash = p_payload_hashes[p.place]
                   AND r.received_at > clock_timestamp() - make_interval(secs => p_window)
                 OFFSET 0
             ) AS r
@@ -98,8 +93,7 @@ BEGIN
     IF _dropped > 0 THEN
         PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_dedup_dropped', 'dedup_dropped',
                                jsonb_strip_nulls(jsonb_build_object(
-                                   'code', 'dedup_dropped',
-                                   'source_ref', p_posts -> (_first_dropped - 1) -> 'source_ref')),
-                               p_posts -> (_first_dropped - 1) ->> 'trace_id', _dropped);
+                                   'code', 'dedup_dropped', 'source_ref', (p_posts[_first_dropped]).source_ref)),
+                               (p_posts[_first_dropped]).trace_id, _dropped);
     END IF;
 END $$;

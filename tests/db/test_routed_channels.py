@@ -71,8 +71,11 @@ TABLE = {
 
 
 async def route(tenant: Tenant, post: dict) -> list:
-    query = "SELECT r.channel_ids FROM route_posts($1, $2, '{1}') CROSS JOIN unnest(routes) AS r"
-    return await tenant.db.fetchval(query, tenant.workspace, json.dumps([post])) or []
+    query = """
+        SELECT unnest(r.channel_ids)
+        FROM route_posts($1, posts_in($2))
+        CROSS JOIN unnest(routes) AS r"""
+    return [channel for (channel,) in await tenant.db.fetch(query, tenant.workspace, json.dumps([post]))]
 
 
 async def test_a_post_goes_where_filter_mode_and_hints_let_it(tenant):

@@ -1,0 +1,8 @@
+-- complete_posts(posts) -> those that bring all they are made of; the others have media still to be fetched
+CREATE OR REPLACE FUNCTION complete_posts(p_posts post[])
+RETURNS post[]
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT ARRAY(SELECT p FROM unnest(p_posts) AS p WHERE p.request IS NULL)
+$$;
