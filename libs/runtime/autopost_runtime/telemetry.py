@@ -5,17 +5,18 @@ works and records nothing, so code never asks whether it ran.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from opentelemetry import trace
-from opentelemetry.context import Context, attach, detach
+from opentelemetry.context import Context, attach, detach, get_value
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind
+from opentelemetry.trace.propagation import _SPAN_KEY
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from autopost_runtime.config import ServiceConfig
@@ -65,7 +66,7 @@ def tracer() -> trace.Tracer:
     return _providers.tracer if _providers else _no_tracer
 
 
-def serving(name: str, traceparent: str | None, attributes: Mapping[str, str]) -> AbstractContextManager[Span]:
+def serving(method: str, route: str, traceparent: str | None) -> AbstractContextManager[Span]:
     """The current span while a request is answered; it goes on with the caller's trace.
 
     What nobody will see is only named: an SDK's span costs as much as all the rest of a small request.
@@ -73,7 +74,10 @@ def serving(name: str, traceparent: str | None, attributes: Mapping[str, str]) -
     if traceparent is None and _providers is not None and not _providers.exporting:
         return _Named()
     return tracer().start_as_current_span(
-        name, context=context_from(traceparent), kind=SpanKind.SERVER, attributes=attributes
+        f"{method} {route}",
+        context=context_from(traceparent),
+        kind=SpanKind.SERVER,
+        attributes={"http.request.method": method, "http.route": route},
     )
 
 
@@ -81,8 +85,8 @@ class _Named:
     """A span that begins a trace of its own, has its ids and records nothing."""
 
     def __enter__(self) -> Span:
-        span = _Unrecorded(SpanContext(_ids.generate_trace_id(), _ids.generate_span_id(), is_remote=False))
-        self._token = attach(trace.set_span_in_context(span, Context()))
+        span = _Unrecorded(_ids.generate_trace_id(), _ids.generate_span_id())
+        self._token = attach(Context({_SPAN_KEY: span}))
         return span
 
     def __exit__(self, *_: object) -> None:
@@ -90,12 +94,15 @@ class _Named:
 
 
 class _Unrecorded(trace.NonRecordingSpan):
-    """It is asked for its name several times."""
+    """It is asked for its name several times, and hardly ever for more."""
 
-    def __init__(self, ids: SpanContext) -> None:
-        super().__init__(ids)
-        self.trace_id = f"{ids.trace_id:032x}"
-        self.traceparent = f"00-{self.trace_id}-{ids.span_id:016x}-00"
+    def __init__(self, trace_id: int, span_id: int) -> None:
+        self._numbers = trace_id, span_id
+        self.trace_id = f"{trace_id:032x}"
+        self.traceparent = f"00-{self.trace_id}-{span_id:016x}-00"
+
+    def get_span_context(self) -> SpanContext:
+        return SpanContext(*self._numbers, is_remote=False)
 
 
 def exporting() -> bool:
@@ -110,19 +117,15 @@ def current_traceparent() -> str | None:
 
 def current_ids() -> tuple[str | None, str | None]:
     """The trace id and the traceparent."""
-    span = trace.get_current_span()
-    if isinstance(span, _Unrecorded):
+    span = get_value(_SPAN_KEY)
+    if type(span) is _Unrecorded:
         return span.trace_id, span.traceparent
     traceparent = current_traceparent()
     return (traceparent[3:35], traceparent) if traceparent else (None, None)
 
 
 def current_trace_id() -> str | None:
-    span = trace.get_current_span()
-    if isinstance(span, _Unrecorded):
-        return span.trace_id
-    here = span.get_span_context()
-    return f"{here.trace_id:032x}" if here.is_valid else None
+    return current_ids()[0]
 
 
 def context_from(traceparent: str | None) -> Context:

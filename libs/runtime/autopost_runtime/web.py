@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import lru_cache
 from typing import Self
 
 from aiohttp import web
@@ -32,6 +33,11 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _requests = metrics.histogram("autopost_http_requests_seconds", "How long our HTTP answers took.")
 
 
+@lru_cache(maxsize=1024)
+def _series(method: str, route: str, status: int) -> metrics.Series:
+    return _requests.of({"method": method, "route": route, "status": status})
+
+
 @web.middleware
 async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     """A SERVER span that goes on with the caller's trace, and the latency histogram."""
@@ -39,8 +45,7 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     method = request.method if request.method in _METHODS else "OTHER"
     route = _route(request)
     status = 500
-    said = {"http.request.method": method, "http.route": route}
-    with telemetry.serving(f"{method} {route}", request.headers.get("traceparent"), said) as span:
+    with telemetry.serving(method, route, request.headers.get("traceparent")) as span:
         try:
             response = await handler(request)
             status = response.status
@@ -49,7 +54,7 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
             span.set_attribute("http.response.status_code", status)
             if status >= 500:
                 span.set_status(StatusCode.ERROR)
-            _requests.record(time.perf_counter() - started, {"method": method, "route": route, "status": status})
+            _series(method, route, status).record(time.perf_counter() - started)
 
 
 @web.middleware

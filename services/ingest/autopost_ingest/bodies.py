@@ -1,5 +1,6 @@
 """Read bodies: within the endpoint's limit, in time, and all of them together within a bounded memory."""
 
+from collections.abc import Awaitable
 from datetime import timedelta
 from functools import partial
 
@@ -19,11 +20,11 @@ class Bodies:
         self._idle = idle
         self._shares = Shares(memory)
 
-    async def read(self, request: web.Request, limit: int, holder: Holder) -> bytes:
+    def read(self, request: web.Request, limit: int, holder: Holder) -> Awaitable[bytes]:
         """Raises ``Problem`` 400, 408, 413, 415, or ``Crowded`` while the memory or the holder's part of it is full."""
         refuse_other_types(request)
         held = request[HELD] = Held(holder)
-        return await read_limited(request, limit, self._within, self._idle, take=partial(self._shares.take, held))
+        return read_limited(request, limit, self._within, self._idle, take=partial(self._shares.take, held))
 
     def hand_over(self, request: web.Request, holder: Holder) -> None:
         """A body that was read is known to be somebody else's. Raises ``Crowded``."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -46,7 +47,7 @@ class Enqueuer:
     ) -> None:
         self._together = Together(gateway, audit_deduped=audit_deduped)
         self._bus = bus
-        self._topology = topology
+        self._wakeup_of = lru_cache(topology.wakeup_dispatch)
         self._audit_deduped = audit_deduped
         self._staged = staged
         self._profiles = Profiles()
@@ -60,23 +61,22 @@ class Enqueuer:
         else:
             verdict = await self._take(endpoint, request, normalized)
         if verdict.enqueued:
-            self._bus.wake(self._topology.wakeup_dispatch(endpoint.workspace_id))
+            self._bus.wake(self._wakeup_of(endpoint.workspace_id))
         return verdict
 
-    async def _take(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
+    def _take(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Awaitable[Verdict]:
         media = normalized.content.media
         if media and any(medium.url is not None for medium in media):
-            return await self._stage(endpoint, request, normalized)
-        return await self._admit(endpoint, request, normalized)
+            return self._stage(endpoint, request, normalized)
+        return self._admit(endpoint, request, normalized)
 
-    async def _admit(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
+    def _admit(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Awaitable[Verdict]:
         payload_hash = payload_hash_of(request)
 
-        async def admit(post: dict[str, Any], again: bool) -> Verdict:
-            push = Push(post=encoded(post), payload_hash=payload_hash, past_gate=again)
-            return await self._together.admit(endpoint, push)
+        def admit(post: dict[str, Any], again: bool) -> Awaitable[Verdict]:
+            return self._together.admit(endpoint, Push(post=encoded(post), payload_hash=payload_hash, past_gate=again))
 
-        return await self._compiled(endpoint.workspace_id, request, normalized, admit)
+        return self._compiled(endpoint.workspace_id, request, normalized, admit)
 
     async def _stage(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
         """The whole request is kept: the post is made from it once its media is known."""
@@ -104,7 +104,7 @@ class Enqueuer:
 
         finished = await self._compiled(staged.workspace_id, request, normalized, finish)
         if finished.enqueued:
-            self._bus.wake(self._topology.wakeup_dispatch(staged.workspace_id))
+            self._bus.wake(self._wakeup_of(staged.workspace_id))
         return finished
 
     async def _compiled(
@@ -144,7 +144,11 @@ def encoded(post: dict[str, Any]) -> msgspec.Raw:
 
 def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
     """As the database takes it, without renderings."""
-    source = {"kind": "push", "meta": request.meta, "workspace_hint": request.workspace_id}
+    source: dict[str, Any] = {"kind": "push"}
+    if request.meta is not None:
+        source["meta"] = request.meta
+    if request.workspace_id is not None:
+        source["workspace_hint"] = request.workspace_id
     trace_id, traceparent = telemetry.current_ids()
     return {
         "content_hash": normalized.content_hash,
@@ -153,7 +157,7 @@ def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
         "payload": stored(normalized.content),
         "tags": normalized.tags,
         "routing": {"channels": request.routing.channels, "channel_tags": normalized.channel_tags},
-        "source": {name: value for name, value in source.items() if value is not None},
+        "source": source,
         "source_ref": request.source_ref,
         "scheduled_for": request.scheduled_for,
         "run_id": RunId(new_id()),
@@ -166,5 +170,8 @@ def stored(content: Content) -> Content | dict[str, Any]:
     """It always says its type, which among defaults would be left out."""
     if content.type != "text":
         return content
-    said = {name: getattr(content, name) for name in ("text", "parse_mode", "links", "buttons")}
-    return {"type": content.type} | {name: value for name, value in said.items() if value}
+    said: dict[str, Any] = {"type": content.type, "text": content.text}
+    if content.parse_mode or content.links or content.buttons or not content.text:
+        said |= {"parse_mode": content.parse_mode, "links": content.links, "buttons": content.buttons}
+        return {name: value for name, value in said.items() if value}
+    return said

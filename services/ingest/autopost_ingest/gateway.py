@@ -9,6 +9,7 @@ from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
 from autopost_contracts.plan import Profile
 from autopost_runtime.postgres import Database
 from msgspec import Raw, Struct, convert
+from msgspec.json import Decoder
 
 EndpointKind = Literal["webhook_push", "bot_webhook", "pull_source", "bot_api"]
 
@@ -63,6 +64,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
     first_run_id: RunId | None = None
     retry_after_ms: int = 0
     missing_profiles: tuple[Profile, ...] = ()
+
+
+_decode_verdicts = Decoder(list[Verdict]).decode
 
 
 class Origin(Struct, frozen=True, kw_only=True):
@@ -152,7 +156,7 @@ class Gateway:
     async def admit_posts(self, endpoint: Endpoint, posts: Sequence[Push], *, audit_deduped: bool) -> list[Verdict]:
         """In the order given."""
         answer = await self._database.fetchval(
-            "SELECT admit_posts($1, $2, $3, $4, $5, $6)",
+            "SELECT admit_posts($1, $2, $3, $4, $5, $6)::text",  # read by its type, not by way of dicts
             endpoint.workspace_id,
             endpoint.endpoint_id,
             [push.post for push in posts],
@@ -160,7 +164,7 @@ class Gateway:
             [push.past_gate for push in posts],
             audit_deduped,
         )
-        return convert(answer, list[Verdict])
+        return _decode_verdicts(answer)
 
     async def preview_post(self, endpoint: Endpoint, post: dict[str, Any], payload_hash: str) -> PostPreview:
         answer = await self._database.fetchval(

@@ -83,6 +83,7 @@ class Together:
         self._calls: set[asyncio.Task[None]] = set()
 
     async def admit(self, endpoint: Endpoint, push: Push) -> Verdict:
+        """Raises ``Crowded``."""
         line = self._lines.get(endpoint.endpoint_id) or self._lines.setdefault(endpoint.endpoint_id, Line())
         verdict = line.join(push)
         self._go_on(endpoint, line)

@@ -59,9 +59,11 @@ def _plain(content: Content, flags: Flags, profile: Profile, limits: Limits, set
     if content.parse_mode or content.links or content.media or content.buttons or profile.template_ref is not None:
         return None
     marked, measure = Marked(content.text.strip()), Measure(limits, None)
-    if not marked.text or not measure.fits_text(marked):
+    if not marked.text:
         return None
     written = measure.write(marked)
+    if not measure.surely_fits_text(written) and not measure.fits_text(marked):
+        return None
     asked = read_options(flags, settings)
     shown = asked.shown_on(limits)
     part = TextPart(

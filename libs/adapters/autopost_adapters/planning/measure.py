@@ -20,6 +20,11 @@ class Measure(Struct, frozen=True):
     def fits_text(self, marked: Marked) -> bool:
         return self._fits(marked, self.limits.text.text)
 
+    def surely_fits_text(self, written: Written) -> bool:
+        """Known without counting: no character is more than four of anything that is counted."""
+        limits = self.limits.text
+        return len(written.text) * 4 <= min(limits.text, limits.raw_bytes or limits.text)
+
     def fits_caption(self, marked: Marked) -> bool:
         return self._fits(marked, self.limits.text.caption)
 
