@@ -228,7 +228,7 @@ CREATE UNIQUE INDEX one_workspace_per_bot ON credential_bindings (platform, bot_
 -- What is posted: stored once, whatever the number of channels.
 
 CREATE TABLE messages (
-    workspace_id uuid NOT NULL REFERENCES workspaces,
+    workspace_id uuid NOT NULL,
     message_id uuid NOT NULL DEFAULT new_id(),
     hash_version int NOT NULL DEFAULT 1,
     content_hash text NOT NULL,
@@ -623,10 +623,11 @@ CREATE TABLE missing_references (
     CONSTRAINT what_is_known CHECK (what IN ('delivery', 'message', 'channel'))
 );
 
--- How posts come in: runs, the guard's ledger, posts whose media is still to be fetched, and feeds.
+-- How posts come in: runs, the guard's ledger, posts whose media is still to be fetched, and feeds. The foreign keys of
+-- runs, receipts and messages are triggers (has_workspace, has_endpoint, refers_to_posts): once per statement.
 
 CREATE TABLE ingest_runs (
-    workspace_id uuid NOT NULL REFERENCES workspaces,
+    workspace_id uuid NOT NULL,
     run_id uuid NOT NULL DEFAULT new_id(),
     kind text NOT NULL,
     endpoint_id uuid,
@@ -652,7 +653,6 @@ CREATE TABLE ingress_receipts (
     received_at timestamptz NOT NULL DEFAULT now(),
     expires_at timestamptz NOT NULL,
     PRIMARY KEY (workspace_id, receipt_id),
-    FOREIGN KEY (workspace_id, endpoint_id) REFERENCES workspace_endpoints,
     CONSTRAINT endpoint_kind_is_known CHECK (endpoint_kind IN ('webhook_push', 'bot_webhook', 'pull_source', 'bot_api'))
 );
 
@@ -1018,6 +1018,8 @@ SET check_function_bodies = off;
 \ir functions/flush_refusals.sql
 \ir functions/fold_deliveries.sql
 \ir functions/forget_uploads.sql
+\ir functions/has_endpoint.sql
+\ir functions/has_workspace.sql
 \ir functions/hold_claims.sql
 \ir functions/hold_excess.sql
 \ir functions/hold_staged_post.sql
@@ -1083,6 +1085,7 @@ SET check_function_bodies = off;
 \ir functions/redact.sql
 \ir functions/refers_to_channels.sql
 \ir functions/refers_to_deliveries.sql
+\ir functions/refers_to_posts.sql
 \ir functions/refuse_ingress.sql
 \ir functions/refuse_move.sql
 \ir functions/relay_lag.sql
@@ -1135,6 +1138,7 @@ SET check_function_bodies = off;
 \ir functions/staged_origin.sql
 \ir functions/status_after.sql
 \ir functions/status_report.sql
+\ir functions/stays_where_it_is.sql
 \ir functions/store_bot_update.sql
 \ir functions/stuck_bot_replies.sql
 \ir functions/stuck_staged_posts.sql
