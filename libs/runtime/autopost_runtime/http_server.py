@@ -77,8 +77,10 @@ class Connection(RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._forget_where_it_failed()
-        if not self._between_requests():
+        if self._messages:
+            self._forget_where_it_failed()
+            self._in_time()
+        elif self._request_in_progress:
             self._in_time()
         elif data and not self._head_begun:
             self._wait_for_a_head()
@@ -100,8 +102,9 @@ class Connection(RequestHandler):
         try:
             return await super()._handle_request(*given)
         finally:
-            self._forget_where_it_failed()
-            if self.transport is not None and self._between_requests():
+            if self._messages:
+                self._forget_where_it_failed()
+            elif self.transport is not None:
                 self._wait_for_a_head()
 
     def handle_error(
@@ -121,7 +124,7 @@ class Connection(RequestHandler):
 
     def _forget_where_it_failed(self) -> None:
         """Or the error would hold the frame that holds it, and with it what came, until the collector looks for it."""
-        if self._messages and isinstance(error := self._messages[-1][0], _ErrInfo):
+        if isinstance(error := self._messages[-1][0], _ErrInfo):
             error.exc.with_traceback(None)
 
     def _between_requests(self) -> bool:

@@ -7,12 +7,12 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 import msgspec
-from autopost_contracts.ids import RunId, WorkspaceId
+from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.payload import Content, PostRequest
 from autopost_contracts.plan import Profile
 from autopost_contracts.subjects import Topology
 from autopost_runtime import telemetry
-from autopost_runtime.identity import new_id
+from autopost_runtime.identity import new_id_text
 from autopost_runtime.jetstream import Bus
 
 from autopost_ingest.compile import Profiles, compile_for
@@ -160,7 +160,7 @@ def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
         "source": source,
         "source_ref": request.source_ref,
         "scheduled_for": request.scheduled_for,
-        "run_id": RunId(new_id()),
+        "run_id": new_id_text(),
         "trace_id": trace_id,
         "traceparent": traceparent,
     }
