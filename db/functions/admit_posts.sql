@@ -30,7 +30,7 @@ AS $$
 DECLARE
     _endpoint record;
     _posts post[];
-    _some_staged boolean;
+    _some_staged boolean := p_posts @? '$[*].request';
     _verdicts jsonb;
     _routes record;
     _receipts record;
@@ -52,7 +52,6 @@ BEGIN
     SELECT g.chosen, g.verdicts
     INTO _posts, _verdicts
     FROM pass_posts(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps, posts_in(p_posts), p_past_gate) AS g;
-    _some_staged := EXISTS (SELECT 1 FROM unnest(_posts) AS p WHERE p.request IS NOT NULL);
 
     _routes := route_posts(p_workspace_id, CASE WHEN _some_staged THEN complete_posts(_posts) ELSE _posts END);
     IF _routes.missing <> '{}' THEN

@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION take_receipts(
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_nestloop = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _dropped int;
