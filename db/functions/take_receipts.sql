@@ -24,7 +24,7 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _dropped int;
-    _first_dropped int;
+    _first_dropped post;
     _ids text := new_id();
     _first_id bigint := id_start(_ids);
 BEGIN
@@ -85,15 +85,19 @@ BEGIN
            coalesce(jsonb_object_agg(j.place, jsonb_build_object(
                'verdict', 'duplicate', 'of', CASE WHEN j.source_ref IS NULL THEN 'payload' ELSE 'source_ref' END,
                'first_run_id', j.first_run_id)) FILTER (WHERE j.receipt_id IS NULL), '{}'),
-           count(*) FILTER (WHERE j.receipt_id IS NULL),
-           min(j.place) FILTER (WHERE j.receipt_id IS NULL)
-    INTO places, receipt_ids, verdicts, _dropped, _first_dropped
+           count(*) FILTER (WHERE j.receipt_id IS NULL)
+    INTO places, receipt_ids, verdicts, _dropped
     FROM judged j;
 
     IF _dropped > 0 THEN
+        SELECT p.* INTO _first_dropped
+        FROM unnest(p_posts) AS p
+        WHERE verdicts ? p.place::text
+        ORDER BY p.place
+        LIMIT 1;
         PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_dedup_dropped', 'dedup_dropped',
                                jsonb_strip_nulls(jsonb_build_object(
-                                   'code', 'dedup_dropped', 'source_ref', (p_posts[_first_dropped]).source_ref)),
-                               (p_posts[_first_dropped]).trace_id, _dropped);
+                                   'code', 'dedup_dropped', 'source_ref', _first_dropped.source_ref)),
+                               _first_dropped.trace_id, _dropped);
     END IF;
 END $$;

@@ -42,6 +42,18 @@ async def test_a_source_ref_is_accepted_once_whatever_it_says(tenant, door):
     assert (await door.runs())[-1] == {"dedup_dropped": 1}
 
 
+async def test_the_event_names_the_first_that_was_dropped_whatever_was_sent_back_before_it(tenant, door):
+    await door.push("hello", source_ref="42")
+    incomplete = {**await tenant.post("new", source_ref="41"), "renderings": []}
+    repeated = [await tenant.post(ref, source_ref=ref) for ref in ("42", "43")]
+
+    answers = await door.admit_all([incomplete, *repeated], ["1", "2", "3"])
+
+    assert [answer["verdict"] for answer in answers] == ["missing_profiles", "duplicate", "accepted"]
+    [event] = await tenant.events("ingress_dedup_dropped")
+    assert json.loads(event["error"])["source_ref"] == "42"
+
+
 async def test_two_endpoints_may_use_the_same_source_ref(tenant, door):
     other = await open_door(tenant)
 
