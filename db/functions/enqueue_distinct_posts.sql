@@ -27,7 +27,7 @@ DECLARE
     _places int[];
     _message_ids uuid[];
     _are_new boolean[];
-    _retagged boolean;
+    _retagged jsonb;
     _content_ids text := new_id();
     _first_content_id bigint := id_start(_content_ids);
     _plan_ids text := new_id();
@@ -52,22 +52,19 @@ BEGIN
             seen_count = m.seen_count + 1
         RETURNING m.hash_version, m.content_hash, m.message_id, m.tags, m.seen_count = 1 AS is_new
     )
-    SELECT array_agg(p.place), array_agg(l.message_id), array_agg(l.is_new), bool_or(l.tags <> p.tags)
+    SELECT array_agg(p.place), array_agg(l.message_id), array_agg(l.is_new),
+           jsonb_agg(jsonb_build_object('message_id', l.message_id, 'kept', l.tags, 'given', p.tags, 'trace_id',
+                                        p.trace_id, 'run_id', p.run_id))
+               FILTER (WHERE l.tags <> p.tags)
     INTO _places, _message_ids, _are_new, _retagged
     FROM locked l
     JOIN unnest(p_posts) AS p USING (hash_version, content_hash);
     _now := coalesce(p_now, clock_timestamp());
 
-    IF _retagged THEN
+    IF _retagged IS NOT NULL THEN
         INSERT INTO events (workspace_id, message_id, action, meta)
-        SELECT p_workspace_id, m.message_id, 'message_tag_mismatch', jsonb_build_object(
-                   'kept', m.tags, 'given', p.tags, 'trace_id', p.trace_id, 'run_id', p.run_id)
-        FROM unnest(p_posts) AS p
-        JOIN unnest(_places, _message_ids) AS l (place, message_id) USING (place)
-        JOIN messages m
-          ON m.workspace_id = p_workspace_id
-         AND m.message_id = l.message_id
-        WHERE m.tags <> p.tags;
+        SELECT p_workspace_id, (r.meta ->> 'message_id')::uuid, 'message_tag_mismatch', r.meta - 'message_id'
+        FROM jsonb_array_elements(_retagged) AS r (meta);
     END IF;
 
     WITH posts AS MATERIALIZED (
@@ -101,13 +98,14 @@ BEGIN
         UNION ALL
         SELECT p.message_id, r.plan_hash, r.rendering_id
         FROM posts p
-        CROSS JOIN LATERAL (
-            SELECT r.plan_hash, r.rendering_id
+        CROSS JOIN LATERAL ( -- fenced, and not by workspace: a join would read all that it has
+            SELECT r.workspace_id, r.plan_hash, r.rendering_id
             FROM renderings r
             WHERE NOT p.is_new
-              AND r.workspace_id = p_workspace_id
               AND r.message_id = p.message_id
+            OFFSET 0
         ) AS r
+        WHERE r.workspace_id = p_workspace_id
     ), shown AS MATERIALIZED ( -- all that the deliveries of a route have in common
         SELECT r.number, r.before, r.channel_ids, r.dedup_ttl_hours, p.*,
                r.template_version, k.rendering_id, k.plan_hash,
