@@ -1,7 +1,7 @@
 """Objects in S3 or anything that speaks it. Memory stays bounded whatever the size.
 
-The client is loaded by whoever is the first to need it: it takes longer than all the rest of a service, and where posts
-are texts nobody ever does.
+The client takes as long to load as all the rest of a service. So it is loaded beside the start, in a thread, and
+whoever needs it before that waits for it.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Listed(NamedTuple):
 
 
 class Store:
-    """Where the objects are, and whoever is asked for them first opens the client."""
+    """Where the objects are; the client is opened once, by the first who asks."""
 
     def __init__(self, endpoint: str, access_key: Secret, secret_key: Secret) -> None:
         self._endpoint = endpoint
@@ -48,6 +48,11 @@ class Store:
             if self._client is None:
                 self._client = await self._connect()
         return self._client
+
+    async def load(self) -> None:
+        """Never raises: whoever needs the client hears what is wrong with it."""
+        with suppress(Exception):
+            await self.client()
 
     async def close(self) -> None:
         await self._open.aclose()
@@ -208,9 +213,11 @@ async def open_objects(config: ServiceConfig) -> AsyncIterator[Objects]:
     if config.s3_endpoint is None or config.s3_access_key is None or config.s3_secret_key is None:
         raise ConfigError(unset)
     store = Store(config.s3_endpoint, config.s3_access_key, config.s3_secret_key)
+    loading = asyncio.create_task(store.load())
     try:
         yield Objects(store, config.s3_bucket)
     finally:
+        await loading
         await store.close()
 
 
