@@ -109,9 +109,7 @@ async def test_without_an_endpoint_the_missing_variables_are_named(configure):
 
 
 async def test_many_who_come_first_open_one_client(objects):
-    store = objects._store
-
-    clients = await asyncio.gather(*(store.client() for _ in range(8)))
+    clients = await asyncio.gather(*(objects._s3() for _ in range(8)))
 
     assert len({id(client) for client in clients}) == 1
 

@@ -6,6 +6,7 @@ a rate of their own. All run at once: what binds is different for each.
 
 import asyncio
 import signal
+import time
 from collections.abc import Sequence
 
 from autopost_contracts.ids import WorkspaceId
@@ -14,7 +15,7 @@ from msgspec import Struct
 
 from autopost_cli.bench.arena import Arena, BenchError, connected
 from autopost_cli.bench.figures import Figures
-from autopost_cli.bench.ledger import by_key, over_limit, too_close, use
+from autopost_cli.bench.ledger import TOLERANCE, by_key, over_limit, too_close, use
 from autopost_cli.bench.receiver import Arrival, Receiver, receiving
 from autopost_cli.bench.replicas import replicas
 from autopost_cli.bench.tenants import Rates, Tenant, Writer, enqueue, make_tenant, owned, statement
@@ -27,6 +28,7 @@ START = 2.0
 IDLE = 5.0
 """Seconds between two bursts of the idle tenant."""
 BURST = 3
+LOOK = 0.005
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -61,6 +63,9 @@ CASES = (
 class Steady(Struct, frozen=True):
     began: float
     ended: float
+    stalled: float = 0.0
+    """Seconds of it in which the machine gave nobody a turn, beyond what the slot rule forgives: what no dispatcher can
+    use, and must not make up for."""
 
 
 class Stage(Struct, frozen=True):
@@ -121,7 +126,7 @@ async def _send(stages: Sequence[Stage], receiver: Receiver, seconds: float, sto
             one.tell("go")
         started = await first
         bursts = asyncio.create_task(_burst_again_and_again(idle))
-        await asyncio.sleep(seconds)
+        stalled = await _stalls(seconds)
         for one in pair:
             one.signal(signal.SIGSTOP)
         await asyncio.sleep(stop)
@@ -130,7 +135,19 @@ async def _send(stages: Sequence[Stage], receiver: Receiver, seconds: float, sto
         await asyncio.sleep(stop)
         bursts.cancel()
         await asyncio.wait([bursts])
-    return Steady(started, started + seconds)
+    return Steady(started, started + seconds, stalled)
+
+
+async def _stalls(seconds: float) -> float:
+    """Looks at the clock for as long as this, and adds up for how long it could not."""
+    stalled, last = 0.0, time.monotonic()
+    until = last + seconds
+    while last < until:
+        await asyncio.sleep(LOOK)
+        now = time.monotonic()
+        stalled += max(0.0, now - last - LOOK - TOLERANCE)
+        last = now
+    return stalled
 
 
 async def _burst_again_and_again(idle: Stage) -> None:
@@ -156,6 +173,7 @@ async def _judge(stages: Sequence[Stage], arrivals: Sequence[Arrival], steady: S
             used.append(_use(stage, calls, steady))
             figures.record(f"slots.use.{case.name}", used[-1], "of the rate")
     figures.record("slots.use", min(used), "of the rate")
+    figures.record("slots.stalled", steady.stalled / (steady.ended - steady.began), "of the time")
     figures.record("slots.receiver_violations", over, "windows")
     figures.record("slots.ledger_violations", close, "slots")
 

@@ -89,7 +89,7 @@ def _load() -> None:
 
 class Objects:
     def __init__(self, store: Store, bucket: str) -> None:
-        self._store = store
+        self._s3 = store.client
         self.bucket = bucket
 
     async def put(
@@ -104,40 +104,38 @@ class Objects:
         if not isinstance(body, bytes):
             await self._put_stream(key, body, content_type)
         elif encryption is None:
-            await (await self._store.client()).put_object(
-                Bucket=self.bucket, Key=key, Body=body, ContentType=content_type
-            )
+            await (await self._s3()).put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type)
         else:
-            await (await self._store.client()).put_object(
+            await (await self._s3()).put_object(
                 Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, ServerSideEncryption=encryption
             )
 
     async def get(self, key: str) -> bytes:
         with _missing(key):
-            answer = await (await self._store.client()).get_object(Bucket=self.bucket, Key=key)
+            answer = await (await self._s3()).get_object(Bucket=self.bucket, Key=key)
         async with answer["Body"] as body:
             return await body.read()
 
     async def stream(self, key: str) -> AsyncIterator[bytes]:
         with _missing(key):
-            answer = await (await self._store.client()).get_object(Bucket=self.bucket, Key=key)
+            answer = await (await self._s3()).get_object(Bucket=self.bucket, Key=key)
         async with answer["Body"] as body:
             async for chunk in body.iter_chunks(CHUNK):
                 yield chunk
 
     async def delete(self, key: str) -> None:
-        await (await self._store.client()).delete_object(Bucket=self.bucket, Key=key)
+        await (await self._s3()).delete_object(Bucket=self.bucket, Key=key)
 
     async def listed(self, prefix: str) -> AsyncIterator[Listed]:
         """Every object below ``prefix``, a thousand at a time."""
-        pages = (await self._store.client()).get_paginator("list_objects_v2")
+        pages = (await self._s3()).get_paginator("list_objects_v2")
         async for page in pages.paginate(Bucket=self.bucket, Prefix=prefix):
             for found in page.get("Contents", ()):
                 yield Listed(found["Key"], found["LastModified"])
 
     async def folders(self, prefix: str = "") -> AsyncIterator[str]:
         """What lies directly below ``prefix`` and has something below itself, each with its slash."""
-        pages = (await self._store.client()).get_paginator("list_objects_v2")
+        pages = (await self._s3()).get_paginator("list_objects_v2")
         async for page in pages.paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/"):
             for found in page.get("CommonPrefixes", ()):
                 yield found["Prefix"]
@@ -145,7 +143,7 @@ class Objects:
     async def exists(self, key: str) -> bool:
         try:
             with _missing(key):
-                await (await self._store.client()).head_object(Bucket=self.bucket, Key=key)
+                await (await self._s3()).head_object(Bucket=self.bucket, Key=key)
         except ObjectMissing:
             return False
         return True
@@ -153,12 +151,12 @@ class Objects:
     async def ensure_bucket(self) -> None:
         try:
             with _missing(self.bucket):
-                await (await self._store.client()).head_bucket(Bucket=self.bucket)
+                await (await self._s3()).head_bucket(Bucket=self.bucket)
         except ObjectMissing:
             await self._create_bucket()
 
     async def presign(self, key: str, lifetime: timedelta) -> str:
-        return await (await self._store.client()).generate_presigned_url(
+        return await (await self._s3()).generate_presigned_url(
             "get_object", Params={"Bucket": self.bucket, "Key": key}, ExpiresIn=int(lifetime.total_seconds())
         )
 
@@ -166,7 +164,7 @@ class Objects:
         from botocore.exceptions import ClientError
 
         try:
-            await (await self._store.client()).create_bucket(Bucket=self.bucket)
+            await (await self._s3()).create_bucket(Bucket=self.bucket)
         except ClientError as exc:
             if _code(exc) not in _MINE:  # another replica was faster
                 raise
@@ -177,26 +175,22 @@ class Objects:
         if len(first) < PART:
             await self.put(key, first, content_type)
             return
-        upload = await (await self._store.client()).create_multipart_upload(
-            Bucket=self.bucket, Key=key, ContentType=content_type
-        )
+        upload = await (await self._s3()).create_multipart_upload(Bucket=self.bucket, Key=key, ContentType=content_type)
         upload_id = upload["UploadId"]
         try:
             done = [await self._put_part(key, upload_id, 1, first)]
             async for part in parts:
                 done.append(await self._put_part(key, upload_id, len(done) + 1, part))
-            await (await self._store.client()).complete_multipart_upload(
+            await (await self._s3()).complete_multipart_upload(
                 Bucket=self.bucket, Key=key, UploadId=upload_id, MultipartUpload={"Parts": done}
             )
         except BaseException:
             with suppress(Exception):  # what went wrong matters more; the server forgets old uploads by itself
-                await (await self._store.client()).abort_multipart_upload(
-                    Bucket=self.bucket, Key=key, UploadId=upload_id
-                )
+                await (await self._s3()).abort_multipart_upload(Bucket=self.bucket, Key=key, UploadId=upload_id)
             raise
 
     async def _put_part(self, key: str, upload_id: str, number: int, body: bytes) -> "CompletedPartTypeDef":
-        answer = await (await self._store.client()).upload_part(
+        answer = await (await self._s3()).upload_part(
             Bucket=self.bucket, Key=key, UploadId=upload_id, PartNumber=number, Body=body
         )
         return {"ETag": answer["ETag"], "PartNumber": number}
