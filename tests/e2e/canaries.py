@@ -79,11 +79,11 @@ async def overheard(nats_url: str, namespace: str) -> AsyncIterator[list[bytes]]
 
 
 async def streams(nats_url: str, namespace: str) -> bytes:
-    """Every message of every stream of this namespace."""
+    """Every message of every stream of this namespace, one of many on its server."""
     client = await nats.connect(nats_url)
     try:
         js = client.jetstream()
-        infos = [info for info in await js.streams_info() if (info.config.name or "").startswith(namespace.upper())]
+        infos = [info async for info in _infos(js) if (info.config.name or "").startswith(namespace.upper())]
         found = [
             await _message(js, info.config.name or "", seq)
             for info in infos
@@ -91,7 +91,16 @@ async def streams(nats_url: str, namespace: str) -> bytes:
         ]
     finally:
         await client.close()
-    return b"\n".join([str(infos).encode(), *found])
+    return b"\n".join(found)
+
+
+async def _infos(js: Any) -> AsyncIterator[Any]:
+    """The server lists 256 at a time."""
+    seen = 0
+    while page := await js.streams_info(seen):
+        for info in page:
+            yield info
+        seen += len(page)
 
 
 async def dump(database_url: str) -> bytes:

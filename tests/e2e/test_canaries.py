@@ -243,7 +243,7 @@ SIGNS = {
     "command": b'"verdict":"bound"',
     "dump": b"canary-sealed",
     "bus": b"wakeup.dispatch",
-    "streams": b"wakeup.dispatch",
+    "streams": b"audit.",
     "objects": b"Unauthorized",
 }
 """That each was really searched: what must be in it."""
