@@ -56,8 +56,10 @@ AS $$
 DECLARE
     _now timestamptz;
     _token uuid := gen_random_uuid();
-    _ids text := new_id();
-    _first_id bigint := id_start(_ids);
+    _drawn text := new_id();
+    _first_id bigint := id_start(_drawn);
+    _ids text := left(_drawn, 24);
+    _run text := p_run_id::text;
     _resting uuid[];
     _piled uuid[];
     _channels uuid[];
@@ -183,8 +185,8 @@ BEGIN
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
         SELECT id_in(_ids, _first_id + t.turn), p_workspace_id, t.delivery_id, t.message_id, t.channel_id,
                'send_attempt', t.attempt,
-               jsonb_object(ARRAY['trace_id', t.trace_id, 'run_id', p_run_id::text,
-                                  'idempotency_key', t.delivery_id::text, 'slot_at', to_json(t.slot_at) #>> '{}'])
+               jsonb_object(ARRAY['trace_id', t.trace_id, 'run_id', _run, 'idempotency_key', t.delivery_id::text,
+                                  'slot_at', btrim(to_json(t.slot_at)::text, '"')])
         FROM took t
     )
     SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, _now + p_lease, t.slot_at,

@@ -45,8 +45,9 @@ DECLARE
     _places tid[];
     _gated uuid[] := '{}';
     _groups tid[] := '{}';
-    _ids text := new_id();
-    _first_id bigint := id_start(_ids);
+    _drawn text := new_id();
+    _first_id bigint := id_start(_drawn);
+    _ids text := left(_drawn, 24);
 BEGIN
     SELECT min(coalesce(o.result, 'null')) FILTER (
                WHERE coalesce(o.result, '') NOT IN ('sent', 'failed', 'released')

@@ -28,13 +28,15 @@ DECLARE
     _message_ids uuid[];
     _are_new boolean[];
     _retagged jsonb;
-    _content_ids text := new_id();
-    _first_content_id bigint := id_start(_content_ids);
-    _plan_ids text := new_id();
-    _first_plan_id bigint := id_start(_plan_ids);
+    _drawn_contents text := new_id();
+    _first_content_id bigint := id_start(_drawn_contents);
+    _content_ids text := left(_drawn_contents, 24);
+    _drawn_plans text := new_id();
+    _first_plan_id bigint := id_start(_drawn_plans);
+    _plan_ids text := left(_drawn_plans, 24);
     _drawn text := new_id();
     _first_id bigint := id_start(_drawn);
-    _ids text := left(_drawn, 24); -- the half of id_in that is the same for all: it was a fiftieth of the cost
+    _ids text := left(_drawn, 24);
     _now timestamptz;
     _answers jsonb;
 BEGIN
@@ -122,7 +124,7 @@ BEGIN
           ON k.message_id = r.message_id
          AND k.plan_hash = r.plan_hash
     ), decided AS MATERIALIZED (
-        SELECT r.number, r.channel_id, (_ids || to_hex(_first_id + r.nth))::uuid AS delivery_id,
+        SELECT r.number, r.channel_id, id_in(_ids, _first_id + r.nth) AS delivery_id,
                CASE WHEN NOT r.is_new THEN (
                    SELECT d.delivery_id
                    FROM deliveries d

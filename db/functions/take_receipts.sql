@@ -25,8 +25,9 @@ AS $$
 DECLARE
     _dropped int;
     _first_dropped post;
-    _ids text := new_id();
-    _first_id bigint := id_start(_ids);
+    _drawn text := new_id();
+    _first_id bigint := id_start(_drawn);
+    _ids text := left(_drawn, 24);
 BEGIN
     PERFORM pg_advisory_xact_lock(l.lock) -- in one order
     FROM (

@@ -288,7 +288,8 @@ async def test_ids_of_a_range_follow_each_other_however_it_was_drawn(tenant):
     drawn = ["00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff"]
 
     ids = await tenant.db.fetch(
-        "SELECT id_in(d, id_start(d)) AS first, id_in(d, id_start(d) + 1000000) AS last FROM unnest($1::text[]) AS d",
+        "SELECT id_in(left(d, 24), id_start(d)) AS first, id_in(left(d, 24), id_start(d) + 1000000) AS last "
+        "FROM unnest($1::text[]) AS d",
         drawn,
     )
 

@@ -25,10 +25,7 @@ BUGS = {
     "burst after idling": [("slot_gate", "greatest(p_next_allowed_at, p_now - p_tolerance)", "p_next_allowed_at")],
     "one claim ends once": [("hold_claims", "ON o.time = 1", "ON true")],
     "fence of a commit": [("hold_claims", "AND d.claim_token = o.claim_token", "")],
-    "fence of the short way": [
-        ("commit_sent", "AND d.claim_token = o.claim_token", ""),
-        ("commit_sent", "AND d.claim_token = f.claim_token", ""),
-    ],
+    "fence of the short way": [("commit_sent", "AND d.claim_token = f.claim_token", "")],
     "streak on the short way": [("commit_sent", "AND NOT _has_streak", "")],
     "fence of a lease": [("renew_leases", "AND d.claim_token = w.claim_token", "")],
     "fence of progress": [("record_progress", "AND d.claim_token = p_claim_token", "")],
