@@ -1,4 +1,7 @@
-"""How much is done of everything: enough to be sure, or enough for every day."""
+"""How much is done of everything in a repetition: enough to be sure, or enough for every day.
+
+Where two sides take turns (see ``turns``), half of it in each.
+"""
 
 from datetime import timedelta
 

@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 
 import aiohttp
 from autopost_adapters.registry import adapters
@@ -22,6 +23,7 @@ from autopost_cli.bench.figures import Figures
 from autopost_cli.bench.replica import NOOP
 from autopost_cli.bench.replicas import replicas
 from autopost_cli.bench.tenants import TOKEN, Tenant, text
+from autopost_cli.bench.turns import TURNS_EACH, in_turns
 
 BODY = b'{"chat_id":-1001000000001,"text":"%b"}'
 TIMEOUT = timedelta(seconds=30)
@@ -33,10 +35,7 @@ async def measure(arena: Arena, figures: Figures) -> None:
         url = await provider.read()
         await _clients(arena, figures, url, config.concurrency)
         await _http(arena, figures, url, config)
-    for count, name in ((1, "one"), (2, "two")):
-        arena.say(f"drain by {name}, in processes of their own")
-        async with arena.tenant(arena.counts.channels[0]) as tenant:
-            figures.record(f"replicas.{name}", await _drained_by(count, tenant, arena.counts.replicas_drained))
+    await in_turns(figures, partial(_replicas, arena, 1, "one"), partial(_replicas, arena, 2, "two"))
 
 
 async def _http(arena: Arena, figures: Figures, url: str, config: DispatcherConfig) -> None:
@@ -87,6 +86,12 @@ async def _calls(call: Callable[[], Awaitable[None]], count: int, concurrency: i
     started = time.perf_counter()
     await all_of(count)
     return count / (time.perf_counter() - started)
+
+
+async def _replicas(arena: Arena, count: int, name: str) -> dict[str, float]:
+    arena.say(f"drain by {name}, in processes of their own")
+    async with arena.tenant(arena.counts.channels[0]) as tenant:
+        return {f"replicas.{name}": await _drained_by(count, tenant, arena.counts.replicas_drained // TURNS_EACH)}
 
 
 async def _drained_by(count: int, tenant: Tenant, deliveries: int) -> float:

@@ -6,19 +6,10 @@ posts as it takes.
 
 import time
 
-from autopost_cli.bench.arena import Arena, BenchError
-from autopost_cli.bench.drain import NAMES
-from autopost_cli.bench.figures import Figures
+from autopost_cli.bench.arena import BenchError
 from autopost_cli.bench.tenants import Tenant, Writer, enqueue, enqueue_all, owned
 
 CALL = 1_000
-
-
-async def measure(arena: Arena, figures: Figures) -> None:
-    for name, channels in list(zip(NAMES, arena.counts.channels, strict=True))[:2]:
-        arena.say(f"enqueue to {channels:,} channels")
-        async with arena.tenant(channels) as tenant:
-            figures.record(f"enqueue.{name}", await enqueued(tenant, arena.counts.enqueued))
 
 
 async def enqueued(tenant: Tenant, deliveries: int) -> float:

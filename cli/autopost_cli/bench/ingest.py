@@ -12,6 +12,7 @@ from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.identity import new_id
 from msgspec.structs import replace
 
+from autopost_cli.bench import anchors
 from autopost_cli.bench.arena import Arena, BenchError, connected
 from autopost_cli.bench.figures import Figures
 from autopost_cli.bench.sender import Sender
@@ -37,6 +38,7 @@ async def measure(arena: Arena, figures: Figures) -> None:
                 arena.say(f"ingest, {repetition + 1} of {arena.counts.repetitions}")
                 figures.record("ingest.http", channels * await _posts(to_all, posts))
                 figures.record("ingest.direct", channels * await _direct(tenant, posts))
+                await anchors.measure(arena, figures)
                 figures.record("ingest.one_channel", await _posts(to_one, arena.counts.posted_to_one))
 
 

@@ -11,21 +11,11 @@ from pgqueuer.domain.models import Job
 from pgqueuer.domain.types import QueueExecutionMode
 from pgqueuer.queries import Queries
 
-from autopost_cli.bench.arena import Arena, BenchError, connected, vacuum
-from autopost_cli.bench.figures import Figures
+from autopost_cli.bench.arena import BenchError, connected
 from autopost_cli.bench.tenants import TEXT
 
 ENQUEUED_AT_ONCE = 1_000
 FETCHED_AT_ONCE = 500
-
-
-async def measure(arena: Arena, figures: Figures) -> None:
-    arena.say("PgQueuer")
-    async with arena.database() as url:
-        jobs = arena.counts.pgqueuer_jobs
-        figures.record("pgqueuer.enqueue", await enqueue(url, jobs))
-        await vacuum(url)
-        figures.record("pgqueuer.drain", await drain(url, jobs))
 
 
 async def enqueue(url: str, jobs: int) -> float:

@@ -27,10 +27,8 @@ class Subject(Struct, frozen=True):
 
 
 SUBJECTS = (
-    Subject("anchors", ("queue", "ingest")),
-    Subject("peers_pgqueuer", ("queue",)),
     Subject("peers_procrastinate", ("queue",)),
-    Subject("enqueue", ("queue",)),
+    Subject("beside", ("queue",)),
     Subject("drain", ("queue",)),
     Subject("snapshot_held", ("queue",)),
     Subject("dispatch", ("dispatch",)),
