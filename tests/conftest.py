@@ -1,6 +1,7 @@
 """Fixtures for every test: backends of the run, a database of the test, servers of its own."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any
 from uuid import uuid4
@@ -21,6 +22,12 @@ settings.load_profile("patient")  # no example is judged by how long it takes
 
 OWNER = pytest.StashKey[Owner]()
 ADDRESS = pytest.StashKey[str]()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: a test waits for a quarter of its time."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:

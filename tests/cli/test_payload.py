@@ -17,6 +17,7 @@ from harness.databases import Database
 from harness.eventually import eventually
 
 SIGNED = ("--operator", "ann", "--reason", "ticket 7")
+PLENTY = timedelta(seconds=30)
 BODY = "chat not found, says +7 900 123-45-67"
 
 
@@ -53,7 +54,7 @@ def autopost(database: Database, tenant: Tenant, s3: Bucket) -> Autopost:
 async def ref(tenant: Tenant, objects: Objects) -> str:
     """Of a delivery that failed."""
     payload = Payload(kind="provider_answer", about={}, status=400, body=BODY, size=len(BODY))
-    kept = await Payloads(objects, "dispatcher").keep(tenant.workspace, payload)
+    kept = await Payloads(objects, "dispatcher").keep(tenant.workspace, payload, within=PLENTY)
     assert kept is not None
     await failed(tenant, kept)
     return kept

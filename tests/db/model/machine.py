@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import asyncpg
+from db.model.done import Done
 from db.model.history import AGES, CONNECTIONS, History, Step
 from db.model.queue_model import (
     FOREVER,
@@ -24,7 +25,7 @@ from db.model.queue_model import (
     demand,
     fold,
 )
-from db.model.rules import Done, check_step
+from db.model.rules import check_step
 from db.model.steps import SETUP, STEP, WATCH
 
 BLOCKED = "SELECT cardinality(pg_blocking_pids($1)) > 0"
