@@ -97,6 +97,7 @@ async def test_those_that_come_meanwhile_share_the_next_call_and_each_has_its_ow
 
 
 async def test_a_second_call_waits_until_it_has_as_many_as_the_first_took_or_that_has_ended(calls, admissions):
+    calls.routed = together.FEW_CHANNELS
     first = pushing(admissions, *"abcdef")
     await calls.are_busy()
     calls.let_one_go()
@@ -115,6 +116,39 @@ async def test_a_second_call_waits_until_it_has_as_many_as_the_first_took_or_tha
 
     assert [(await push).of for push in (*first, *few, *enough, *late)] == list("abcdefghijk")
     assert calls.batches[3:] == [list("ghij"), ["k"]]
+
+
+async def test_of_posts_to_few_channels_half_are_called_while_the_other_half_comes(calls, admissions, monkeypatch):
+    monkeypatch.setattr(together, "PRICE", 2)
+    pushes = pushing(admissions, *"abcdefghijkl")
+    await calls.are_busy()
+    calls.let_one_go()
+    await eventually(lambda: len(calls.batches) == 3)  # of the ten in line and the one that is answered now
+    assert calls.batches == [["a"], ["b"], list("cdefgh")]
+
+    calls.let_one_go()
+    await eventually(lambda: calls.ended == 2)
+    pushes += pushing(admissions, *"mnop")
+    await eventually(lambda: len(admissions._lines[ENDPOINT.endpoint_id]._waiting) == 8)
+    assert len(calls.batches) == 3
+
+    pushes += pushing(admissions, "q")  # half as many again as the call has: they come faster than it takes them in
+    await eventually(lambda: len(calls.batches) == 4)
+    assert calls.batches[3] == list("ijklmnop")
+    calls.open.set()
+    assert [(await push).of for push in pushes] == list("abcdefghijklmnopq")
+
+
+async def test_a_few_posts_are_not_split(calls, admissions):
+    pushes = pushing(admissions, *"abcdefgh")
+    await calls.are_busy()
+    calls.let_one_go()
+    calls.let_one_go()
+    await eventually(lambda: len(calls.batches) == 3)
+    calls.open.set()
+
+    await asyncio.gather(*pushes)
+    assert calls.batches == [["a"], ["b"], list("cdefgh")]
 
 
 async def test_a_line_that_is_empty_is_forgotten(calls, admissions):

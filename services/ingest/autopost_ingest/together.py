@@ -3,6 +3,11 @@
 Nobody waits for company: a push that finds its endpoint idle goes at once. Under load one transaction takes in what
 came during the one before, which is what makes many posts cheap; so that two calls share them evenly, the second waits
 until it has as many as the first took, or until the first has ended.
+
+Posts to few channels cost this process as much as the database, and the two must not wait for each other: were all of
+them in calls at once, nobody would be left to prepare, and then nobody to call. So a call takes no more than half of
+those that are about, the other half is answered and read meanwhile, and a second call goes beside it only when they
+come faster than that.
 """
 
 import asyncio
@@ -19,6 +24,12 @@ from autopost_ingest.gateway import Endpoint, Gateway, Push, Verdict
 
 AT_ONCE = 2
 """Calls of one endpoint: while one is answered the next is under way."""
+
+FEW_CHANNELS = 8
+"""From here on a post is the database's work: two calls at once are worth more than an even flow."""
+
+PRICE = 8
+"""A call costs as much as so many posts to one channel: fewer are not split."""
 
 MOST_POSTS = 100
 MOST_DELIVERIES = 2_000
@@ -42,6 +53,8 @@ class Line:
         self.running = 0
         self.under_way = 0
         """How many pushes the calls that run have taken."""
+        self.ended = 0
+        """How many the last call took that has ended: they are about to come again."""
         self.channels = MOST_DELIVERIES
         """How many a post went to lately; before that is known, posts go ahead one by one."""
         self._waiting: deque[Waiting] = deque()
@@ -58,13 +71,17 @@ class Line:
         """At once when none runs; beside another once as many wait as that one took: every call has its price."""
         if not self.running:
             return bool(self._waiting)
-        return self.running < AT_ONCE and len(self._waiting) >= self.under_way > 0
+        enough = self.under_way if self.channels >= FEW_CHANNELS else max(PRICE, self.under_way * 3 // 2)
+        return self.running < AT_ONCE and len(self._waiting) >= enough > 0
 
     def next_batch(self) -> list[Waiting]:
         """As many as one call takes; whoever has given up waiting is left out."""
         batch: list[Waiting] = []
         size = 0
         most = max(1, min(MOST_POSTS, MOST_DELIVERIES // self.channels))
+        if self.channels < FEW_CHANNELS:
+            half = -(-(len(self._waiting) + max(self.under_way, self.ended)) // 2)
+            most = min(most, max(PRICE, half))
         while self._waiting and len(batch) < most:
             size += len(self._waiting[0].push.post)
             if batch and size > MOST_BYTES:
@@ -109,6 +126,7 @@ class Together:
         finally:
             line.running -= 1
             line.under_way -= len(batch)
+            line.ended = len(batch)
             self._go_on(endpoint, line)  # before the answers are written: the database does not wait for them
         for waiting, ending in zip(batch, endings, strict=True):
             _settle(waiting, ending)
