@@ -7,7 +7,8 @@
 -- own gates closed     when they open
 -- full, has work       never: the commit that frees a place makes it due. Declared only while the channel's 'ended'
 --                      counter is held; one that is being counted right now is looked at again at once
--- work left            when the channel's next slot is; one that was served goes behind those that were not
+-- work left            when the channel's next slot is; one that was served goes behind those that were not, and those
+--                      that were keep their order: of equals the index would prefer the same ones every time
 -- nothing left         when the next sleeper is due, never if there is none. Declared only under FOR UPDATE on its
 --                      channel_due; one that cannot be locked so is being fed, and is looked at again at once
 --
@@ -90,8 +91,10 @@ BEGIN
                CASE
                    WHEN c.opens_at > p_now THEN c.opens_at
                    WHEN is_full AND has_work THEN 'infinity'
-                   WHEN has_work THEN greatest(c.next_allowed_at,
-                                               CASE WHEN p.taken > 0 THEN p_now ELSE was.next_due_at END)
+                   WHEN has_work THEN greatest(c.next_allowed_at, CASE WHEN p.taken > 0 THEN
+                       p_now - (cardinality(p_channel_ids)
+                                - row_number() OVER (ORDER BY was.next_due_at, p.channel_id)) * interval '1 microsecond'
+                       ELSE was.next_due_at END)
                    WHEN NOT p.channel_id = ANY (_closable) THEN p_now + interval '5 milliseconds'
                    WHEN sleeper.due IS NULL THEN 'infinity'
                    ELSE greatest(sleeper.due, c.next_allowed_at)

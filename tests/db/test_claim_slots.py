@@ -268,6 +268,19 @@ async def test_a_group_serves_its_channels_in_turn(tenant):
     assert max(served.values()) - min(served.values()) <= 1
 
 
+async def test_channels_with_a_backlog_take_turns_when_a_claim_looks_at_a_few_of_them(tenant):
+    await tenant.group(None)
+    channels = await tenant.channels(12, max_parallel=1000)
+    for channel in channels:
+        await tenant.backlog(channel, 150)
+
+    claims = await simulate(tenant, 0.012)
+
+    served = Counter(claim["channel_id"] for claim in claims)
+    assert len(claims) == 12 * 100
+    assert max(served.values()) - min(served[channel] for channel in channels) <= 32  # a turn
+
+
 async def test_a_channel_with_one_post_is_not_lost_among_long_queues(tenant):
     await tenant.group(10)
     for channel in await tenant.channels(10):
