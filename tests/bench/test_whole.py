@@ -18,7 +18,7 @@ from autopost_cli.bench.counts import Counts
 
 second = timedelta(seconds=1)
 counts = Counts(
-    repetitions=1, channels=(40, 60, 80), drained=240, enqueued=240, pgqueuer_jobs=200,
+    seasoned_gb=0, repetitions=1, channels=(40, 60, 80), drained=240, enqueued=240, pgqueuer_jobs=200,
     procrastinate_jobs=20, anchor=second, backlog=600, long_backlog=800, history=400, blocked=200, sampled=200,
     snapshot_drained=240, slot_repetitions=1, slot_period=6 * second, slot_stop=second, called=240,
     replicas_drained=240, latencies=5, posted=20, posted_to_one=70,

@@ -12,6 +12,8 @@ class Counts(Struct, frozen=True, kw_only=True):
     repetitions: int = 3
     channels: tuple[int, int, int] = (40, 1_000, 10_000)
     """Few, many and very many; the first is what everything else is measured with."""
+    seasoned_gb: int = 4
+    """How much the server has written before anything is measured: more than any two sides do between checkpoints."""
     drained: int = 80_000
     enqueued: int = 80_000
     pgqueuer_jobs: int = 40_000
@@ -39,6 +41,7 @@ class Counts(Struct, frozen=True, kw_only=True):
 
 FULL = Counts()
 QUICK = Counts(
+    seasoned_gb=1,
     drained=10_000,
     enqueued=10_000,
     pgqueuer_jobs=10_000,
