@@ -256,7 +256,8 @@ CREATE INDEX messages_by_media ON messages USING gin ((payload -> 'media') jsonb
     WHERE payload -> 'media' <> '[]';
 
 -- The text and plan that a render profile made of a message. Never changed: a repost or a new template
--- version adds a row, and what a live delivery will send stays what it was.
+-- version adds a row, and what a live delivery will send stays what it was. It goes with its message: the foreign key are
+-- triggers, once per statement (has_message, message_gone).
 CREATE TABLE renderings (
     workspace_id uuid NOT NULL,
     message_id uuid NOT NULL,
@@ -269,7 +270,6 @@ CREATE TABLE renderings (
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, rendering_id),
     CONSTRAINT one_rendering_per_plan UNIQUE (message_id, plan_hash, workspace_id),
-    FOREIGN KEY (workspace_id, message_id) REFERENCES messages ON DELETE CASCADE,
     CONSTRAINT a_plan_has_calls CHECK (calls > 0)
 );
 
@@ -1019,6 +1019,7 @@ SET check_function_bodies = off;
 \ir functions/fold_deliveries.sql
 \ir functions/forget_uploads.sql
 \ir functions/has_endpoint.sql
+\ir functions/has_message.sql
 \ir functions/has_workspace.sql
 \ir functions/hold_claims.sql
 \ir functions/hold_excess.sql
@@ -1047,6 +1048,7 @@ SET check_function_bodies = off;
 \ir functions/match_given_up.sql
 \ir functions/may_follow.sql
 \ir functions/media_is_live.sql
+\ir functions/message_gone.sql
 \ir functions/missing_profiles.sql
 \ir functions/name_causes.sql
 \ir functions/next_audit_events.sql

@@ -1,0 +1,24 @@
+-- message_gone() trigger on messages, after DELETE, once per statement
+--
+-- Its renderings go with it. Whoever adds one holds the message (has_message), so the delete has waited for it and this
+-- statement, which starts later, sees what was added. What deliveries refer to stays: see refers_to_deliveries.
+--
+-- Changes   renderings
+CREATE OR REPLACE FUNCTION message_gone()
+RETURNS trigger
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+BEGIN
+    DELETE FROM renderings r
+    USING old_rows o
+    WHERE r.workspace_id = o.workspace_id
+      AND r.message_id = o.message_id;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER message_gone
+    AFTER DELETE ON messages
+    REFERENCING OLD TABLE AS old_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION message_gone();
