@@ -12,9 +12,17 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
     DELETE FROM renderings r
-    USING old_rows o
-    WHERE r.workspace_id = o.workspace_id
-      AND r.message_id = o.message_id;
+    WHERE r.ctid = ANY (ARRAY(
+        SELECT s.place
+        FROM old_rows o
+        CROSS JOIN LATERAL ( -- fenced, and not by workspace: a join may come to read all that it has
+            SELECT s.ctid AS place, s.workspace_id
+            FROM renderings s
+            WHERE s.message_id = o.message_id
+            OFFSET 0
+        ) AS s
+        WHERE s.workspace_id = o.workspace_id
+    ));
     RETURN NULL;
 END $$;
 

@@ -91,3 +91,33 @@ async def test_who_renders_a_message_waits_for_who_deletes_it(database, tenant, 
     else:
         await writing
     assert await tenant.db.fetchval(SHOWN, message) == (0 if ends == "COMMIT" else 1)
+
+
+FILL = """
+WITH content AS (
+    INSERT INTO messages (workspace_id, content_hash, payload)
+    SELECT $1, n::text, '{}' FROM generate_series(1, 5000) AS n
+    RETURNING message_id
+)
+INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan)
+SELECT $1, message_id, 'plan', '', '{}' FROM content
+"""
+FETCHED = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'renderings'"
+
+
+async def test_a_message_that_goes_looks_at_its_own_renderings_alone(database, tenant):
+    """On a connection whose plans were made while it was known that there is nothing."""
+    await tenant.db.execute("VACUUM ANALYZE")
+    connection = await database.connect()
+    for _ in range(8):
+        await connection.execute(DELETE, await a_message(tenant))
+    await tenant.db.execute(FILL, tenant.workspace)
+    message = await a_message(tenant)
+    await tenant.db.execute(INSERT, tenant.workspace, [message])
+
+    async with connection.transaction():
+        await connection.execute(DELETE, message)
+        fetched = await connection.fetchval(FETCHED)
+
+    assert fetched == 1
+    assert await tenant.db.fetchval(SHOWN, message) == 0
