@@ -139,6 +139,25 @@ async def test_of_posts_to_few_channels_half_are_called_while_the_other_half_com
     assert [(await push).of for push in pushes] == list("abcdefghijklmnopq")
 
 
+async def test_those_that_are_answered_just_now_count_among_those_that_come(calls, admissions, monkeypatch):
+    monkeypatch.setattr(together, "PRICE", 2)
+    pushes = pushing(admissions, *"abcdefghijkl")
+    await calls.are_busy()
+    calls.let_one_go()
+    await eventually(lambda: len(calls.batches) == 3)
+    calls.let_one_go()
+    await eventually(lambda: calls.ended == 2)
+    pushes += pushing(admissions, *"mnop")
+    await eventually(lambda: len(admissions._lines[ENDPOINT.endpoint_id]._waiting) == 8)
+
+    calls.let_one_go()  # of six
+
+    await eventually(lambda: len(calls.batches) == 4)
+    assert calls.batches[2:] == [list("cdefgh"), list("ijklmno")]
+    calls.open.set()
+    await asyncio.gather(*pushes)
+
+
 async def test_a_few_posts_are_not_split(calls, admissions):
     pushes = pushing(admissions, *"abcdefgh")
     await calls.are_busy()

@@ -68,7 +68,7 @@ class Line:
         return verdict
 
     def wants_a_call(self) -> bool:
-        """At once when none runs; beside another once as many wait as that one took: every call has its price."""
+        """At once when none runs; beside another once enough wait: every call has its price."""
         if not self.running:
             return bool(self._waiting)
         enough = self.under_way if self.channels >= FEW_CHANNELS else max(PRICE, self.under_way * 3 // 2)
