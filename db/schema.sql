@@ -56,7 +56,23 @@ CREATE TYPE route AS (
     plan jsonb,
     calls smallint,
     template_version text,
-    problems jsonb
+    problems jsonb,
+    number int,
+    -- The number of the first route of the post that shows the same plan.
+    shows int,
+    -- How many channels the routes before it have.
+    before int
+);
+
+-- What became of a post of a batch, by its place in it; see enqueue_posts.
+CREATE TYPE post_answer AS (
+    place int,
+    message_id uuid,
+    is_new boolean,
+    routed int,
+    enqueued int,
+    deduped int,
+    validation_failed int
 );
 
 -- Time-ordered ids where the server can make them, random ones before PostgreSQL 18.
@@ -249,7 +265,7 @@ CREATE TABLE messages (
 ) WITH (fillfactor = 80);
 
 CREATE INDEX messages_by_creation ON messages (created_at);
-CREATE INDEX messages_by_tag ON messages USING gin (tags);
+CREATE INDEX messages_by_tag ON messages USING gin (tags) WHERE tags <> '{}';
 CREATE INDEX messages_by_source_ref ON messages (source_ref) WHERE source_ref IS NOT NULL;
 -- Who still shows a picture. Posts without media are not in it.
 CREATE INDEX messages_by_media ON messages USING gin ((payload -> 'media') jsonb_path_ops)

@@ -6,11 +6,12 @@
 --
 -- Verdicts     accepted            with the answer of enqueue_messages_and_deliveries and run_id
 --              staged              with post_id and run_id
---              duplicate           seen before: by source_ref, or by payload_hash within the endpoint's window
+--              duplicate           seen before: by source_ref, or by payload_hash within the endpoint's window; see
+--                                  take_receipts
 --              rate_limited        with retry_after_ms
 --              workspace_paused    nothing is taken in; try again later
 --              workspace_disabled  nothing is taken in
---              endpoint_disabled   its secret is good no more, whatever the caller remembers; nothing is taken in
+--              endpoint_disabled   or gone: its secret is good no more, whatever the caller remembers; nothing is taken in
 --              missing_profiles    compile these and call again, past the gate; nothing else was written of it
 -- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
 -- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
@@ -33,8 +34,9 @@ DECLARE
     _some_staged boolean := p_posts @? '$[*].request';
     _verdicts jsonb;
     _routes record;
-    _receipts record;
-    _answers jsonb;
+    _duplicates jsonb;
+    _answers post_answer[];
+    _told jsonb;
 BEGIN
     SELECT e.ingress_rps, e.hash_drop_window_sec,
            CASE WHEN NOT e.enabled THEN 'endpoint_disabled'
@@ -44,8 +46,8 @@ BEGIN
     JOIN workspaces w USING (workspace_id)
     WHERE e.workspace_id = p_workspace_id
       AND e.endpoint_id = p_endpoint_id;
-    IF _endpoint.closed IS NOT NULL THEN
-        RETURN (SELECT jsonb_agg(jsonb_build_object('verdict', _endpoint.closed))
+    IF NOT FOUND OR _endpoint.closed IS NOT NULL THEN
+        RETURN (SELECT jsonb_agg(jsonb_build_object('verdict', coalesce(_endpoint.closed, 'endpoint_disabled')))
                 FROM jsonb_array_elements(p_posts));
     END IF;
 
@@ -62,36 +64,48 @@ BEGIN
         FROM jsonb_each(_routes.missing) AS m (place, profiles);
     END IF;
 
-    _receipts := take_receipts(
+    _duplicates := take_receipts(
         p_workspace_id, p_endpoint_id, _endpoint.hash_drop_window_sec, _posts, p_payload_hashes);
-    IF _receipts.verdicts <> '{}' THEN
-        _posts := ARRAY(SELECT p FROM unnest(_posts) AS p WHERE NOT _receipts.verdicts ? p.place::text);
-        _verdicts := _verdicts || _receipts.verdicts;
+    IF _duplicates <> '{}' THEN
+        _posts := ARRAY(SELECT p FROM unnest(_posts) AS p WHERE NOT _duplicates ? p.place::text);
+        _verdicts := _verdicts || _duplicates;
     END IF;
 
     _answers := enqueue_posts(
         p_workspace_id, CASE WHEN _some_staged THEN complete_posts(_posts) ELSE _posts END,
         _routes.routes, NULL, p_audit_deduped);
 
-    INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, finished_at, stats_json)
-    SELECT p_workspace_id, p.run_id, 'push', p_endpoint_id, p.trace_id,
-           CASE WHEN a.answer IS NOT NULL THEN clock_timestamp() END,
-           coalesce((a.answer - '{message_id,new}'::text[]) || '{"accepted": 1}', '{"accepted": 1, "staged": 1}')
-    FROM unnest(_posts) AS p
-    CROSS JOIN LATERAL (SELECT _answers -> p.place::text AS answer OFFSET 0) AS a;
-
-    RETURN (
-        SELECT jsonb_agg(coalesce(
-            _verdicts -> g.place::text,
-            CASE WHEN a.answer IS NOT NULL THEN a.answer || jsonb_build_object('verdict', 'accepted', 'run_id', p.run_id)
-            ELSE jsonb_build_object(
-                'verdict', 'staged', 'run_id', p.run_id,
-                'post_id', stage_post(p_workspace_id, p_endpoint_id, r.receipt_id, p_posts -> (g.place - 1)))
-            END
-        ) ORDER BY g.place)
-        FROM generate_series(1, jsonb_array_length(p_posts)) AS g (place)
-        LEFT JOIN unnest(_posts) AS p USING (place)
-        LEFT JOIN unnest(_receipts.places, _receipts.receipt_ids) AS r (place, receipt_id) USING (place)
-        CROSS JOIN LATERAL (SELECT _answers -> g.place::text AS answer OFFSET 0) AS a
-    );
+    WITH taken AS MATERIALIZED (
+        SELECT p.place, p.run_id, p.trace_id, a.message_id, a.is_new, a.routed, a.enqueued, a.deduped,
+               a.validation_failed
+        FROM unnest(_posts) AS p
+        LEFT JOIN unnest(_answers) AS a USING (place)
+    ), runs AS (
+        INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, finished_at, stats_json)
+        SELECT p_workspace_id, t.run_id, 'push', p_endpoint_id, t.trace_id,
+               CASE WHEN t.message_id IS NOT NULL THEN clock_timestamp() END,
+               CASE WHEN t.message_id IS NULL THEN '{"accepted": 1, "staged": 1}'
+               ELSE jsonb_build_object('accepted', 1, 'routed', t.routed, 'enqueued', t.enqueued, 'deduped', t.deduped,
+                                       'validation_failed', t.validation_failed)
+               END
+        FROM taken t
+    )
+    SELECT jsonb_agg(v.verdict ORDER BY v.place)
+    INTO _told
+    FROM (
+        SELECT t.place, CASE
+                   WHEN t.message_id IS NOT NULL THEN jsonb_build_object(
+                       'verdict', 'accepted', 'run_id', t.run_id, 'message_id', t.message_id, 'new', t.is_new,
+                       'routed', t.routed, 'enqueued', t.enqueued, 'deduped', t.deduped,
+                       'validation_failed', t.validation_failed)
+                   ELSE jsonb_build_object(
+                       'verdict', 'staged', 'run_id', t.run_id,
+                       'post_id', stage_post(p_workspace_id, p_endpoint_id, t.run_id, p_posts -> (t.place - 1)))
+               END AS verdict
+        FROM taken t
+        UNION ALL
+        SELECT v.place::int, v.verdict
+        FROM jsonb_each(_verdicts) AS v (place, verdict)
+    ) AS v;
+    RETURN _told;
 END $$;

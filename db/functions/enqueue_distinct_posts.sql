@@ -1,11 +1,10 @@
--- enqueue_distinct_posts(workspace_id, posts, routes, now, audit_deduped) -> {place: answer}
+-- enqueue_distinct_posts(workspace_id, posts, routes, now, audit_deduped) -> an answer for each post
 --
 -- Stores posts of different contents and puts one delivery per post and routed channel into the queue, in two
 -- statements however many they are. Channels that have the content already, sent within their TTL or still in flight,
 -- are passed over with an event. Channels show the posts in the order given: each is a microsecond younger than the one
 -- before.
 --
--- answer       {"message_id", "new", "routed", "enqueued", "deduped", "validation_failed"}
 -- Appends      enqueue | validation_failed per delivery, dedup_suppressed per channel passed over,
 --              message_tag_mismatch
 -- Locks        messages by content (the row is the mutex of its content), then deliveries and their trigger's tables
@@ -18,7 +17,7 @@ CREATE OR REPLACE FUNCTION enqueue_distinct_posts(
     p_now timestamptz,
     p_audit_deduped boolean
 )
-RETURNS jsonb
+RETURNS post_answer[]
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_nestloop = off
@@ -38,7 +37,7 @@ DECLARE
     _first_id bigint := id_start(_drawn);
     _ids text := left(_drawn, 24);
     _now timestamptz;
-    _answers jsonb;
+    _answers post_answer[];
 BEGIN
     WITH locked AS (
         INSERT INTO messages AS m (workspace_id, message_id, hash_version, content_hash, normalization_version, payload,
@@ -69,60 +68,50 @@ BEGIN
         FROM jsonb_array_elements(_retagged) AS r (meta);
     END IF;
 
-    WITH posts AS MATERIALIZED (
-        SELECT m.place, m.message_id, m.is_new, p.hash_version, p.content_hash, p.scheduled_for, p.max_attempts,
-               p.trace_id, p.traceparent, p.batch_id,
-               CASE
-                   WHEN p.max_attempts IS NULL
-                       THEN jsonb_build_object('trace_id', p.trace_id, 'run_id', p.run_id)
-                   ELSE jsonb_build_object('trace_id', p.trace_id, 'run_id', p.run_id, 'max_attempts', p.max_attempts)
-               END AS context,
-               _now + (m.place - 1) * interval '1 microsecond' AS now
-        FROM unnest(_places, _message_ids, _are_new) AS m (place, message_id, is_new)
-        JOIN unnest(p_posts) AS p USING (place)
-    ), routes AS MATERIALIZED (
-        SELECT p.message_id, r.*, row_number() OVER until_here AS number,
-               sum(cardinality(r.channel_ids)) OVER until_here - cardinality(r.channel_ids) AS before
-        FROM unnest(p_routes) AS r
-        JOIN posts p USING (place)
-        WINDOW until_here AS (ROWS UNBOUNDED PRECEDING)
-    ), stored AS ( -- whoever has the same plan as another conflicts with it; the content's lock is held
+    WITH shown AS MATERIALIZED ( -- all that the deliveries of a route have in common
+        SELECT s.*, coalesce(s.known_id, s.new_id) AS rendering_id
+        FROM (
+            SELECT r.*, m.message_id, m.is_new, p.hash_version, p.content_hash, p.scheduled_for, p.max_attempts,
+                   p.trace_id, p.traceparent, p.batch_id, _now + (m.place - 1) * interval '1 microsecond' AS now,
+                   CASE
+                       WHEN p.max_attempts IS NULL
+                           THEN jsonb_build_object('trace_id', p.trace_id, 'run_id', p.run_id)
+                       ELSE jsonb_build_object(
+                           'trace_id', p.trace_id, 'run_id', p.run_id, 'max_attempts', p.max_attempts)
+                   END AS context,
+                   CASE WHEN r.plan_hash IS NOT NULL THEN id_in(_plan_ids, _first_plan_id + r.shows) END AS new_id,
+                   CASE WHEN NOT m.is_new THEN (
+                       SELECT k.rendering_id
+                       FROM ( -- fenced, and not by workspace: a plan by its key would read all that it has
+                           SELECT k.workspace_id, k.rendering_id
+                           FROM renderings k
+                           WHERE k.message_id = m.message_id
+                             AND k.plan_hash = r.plan_hash
+                           OFFSET 0
+                       ) AS k
+                       WHERE k.workspace_id = p_workspace_id
+                   ) END AS known_id,
+                   CASE WHEN r.plan_hash IS NULL THEN 'failed_permanent' ELSE 'queued' END::delivery_status AS status,
+                   CASE WHEN r.plan_hash IS NULL THEN 'validation_failed' ELSE 'enqueue' END::event_action AS action,
+                   CASE WHEN r.plan_hash IS NULL THEN 'error' ELSE 'ok' END::event_result AS result,
+                   CASE WHEN r.plan_hash IS NULL THEN '{}' ELSE jsonb_build_object('plan_hash', r.plan_hash) END AS meta,
+                   CASE WHEN r.plan_hash IS NULL THEN jsonb_build_object(
+                       'category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed',
+                       'problems', r.problems)
+                   END AS error
+            FROM unnest(_places, _message_ids, _are_new) AS m (place, message_id, is_new)
+            JOIN unnest(p_posts) AS p USING (place)
+            JOIN unnest(p_routes) AS r USING (place)
+            OFFSET 0
+        ) AS s
+    ), stored AS ( -- the content's lock is held: nobody adds a plan of it meanwhile
         INSERT INTO renderings (workspace_id, rendering_id, message_id, plan_hash, rendered_text, plan, calls,
                                 template_version)
-        SELECT p_workspace_id, id_in(_plan_ids, _first_plan_id + r.number), r.message_id, r.plan_hash, r.rendered_text,
-               r.plan, r.calls, r.template_version
-        FROM routes r
-        WHERE r.plan_hash IS NOT NULL
-        ON CONFLICT (workspace_id, message_id, plan_hash) DO NOTHING
-        RETURNING message_id, plan_hash, rendering_id
-    ), known AS MATERIALIZED (
-        SELECT message_id, plan_hash, rendering_id FROM stored
-        UNION ALL
-        SELECT p.message_id, r.plan_hash, r.rendering_id
-        FROM posts p
-        CROSS JOIN LATERAL ( -- fenced, and not by workspace: a join would read all that it has
-            SELECT r.workspace_id, r.plan_hash, r.rendering_id
-            FROM renderings r
-            WHERE NOT p.is_new
-              AND r.message_id = p.message_id
-            OFFSET 0
-        ) AS r
-        WHERE r.workspace_id = p_workspace_id
-    ), shown AS MATERIALIZED ( -- all that the deliveries of a route have in common
-        SELECT r.number, r.before, r.channel_ids, r.dedup_ttl_hours, p.*,
-               r.template_version, k.rendering_id, k.plan_hash,
-               CASE WHEN k.plan_hash IS NULL THEN 'failed_permanent' ELSE 'queued' END::delivery_status AS status,
-               CASE WHEN k.plan_hash IS NULL THEN 'validation_failed' ELSE 'enqueue' END::event_action AS action,
-               CASE WHEN k.plan_hash IS NULL THEN 'error' ELSE 'ok' END::event_result AS result,
-               CASE WHEN k.plan_hash IS NULL THEN '{}' ELSE jsonb_build_object('plan_hash', k.plan_hash) END AS meta,
-               CASE WHEN k.plan_hash IS NULL THEN jsonb_build_object(
-                   'category', 'PERMANENT', 'scope', 'delivery', 'code', 'validation_failed', 'problems', r.problems)
-               END AS error
-        FROM routes r
-        JOIN posts p USING (place)
-        LEFT JOIN known k
-          ON k.message_id = r.message_id
-         AND k.plan_hash = r.plan_hash
+        SELECT p_workspace_id, s.new_id, s.message_id, s.plan_hash, s.rendered_text, s.plan, s.calls, s.template_version
+        FROM shown s
+        WHERE s.new_id IS NOT NULL
+          AND s.known_id IS NULL
+          AND s.shows = s.number
     ), decided AS MATERIALIZED (
         SELECT r.number, r.channel_id, id_in(_ids, _first_id + r.nth) AS delivery_id,
                CASE WHEN NOT r.is_new THEN (
@@ -178,12 +167,12 @@ BEGIN
         JOIN shown s USING (number)
         WHERE NOT d.is_there OR (d.twin_id IS NOT NULL AND NOT p_audit_deduped)
     )
-    SELECT jsonb_object_agg(p.place, jsonb_build_object(
-        'message_id', p.message_id, 'new', p.is_new, 'routed', coalesce(d.routed, 0),
-        'enqueued', coalesce(d.enqueued, 0), 'validation_failed', coalesce(d.failed, 0),
-        'deduped', coalesce(d.deduped, 0)))
+    SELECT array_agg((
+               m.place, m.message_id, m.is_new, coalesce(d.routed, 0), coalesce(d.enqueued, 0), coalesce(d.deduped, 0),
+               coalesce(d.failed, 0)
+           )::post_answer)
     INTO _answers
-    FROM posts p
+    FROM unnest(_places, _message_ids, _are_new) AS m (place, message_id, is_new)
     LEFT JOIN (
         SELECT s.place, sum(c.routed) AS routed, sum(o.deduped) AS deduped,
                sum(c.routed - coalesce(o.passed_over, 0)) FILTER (WHERE s.status = 'queued') AS enqueued,

@@ -33,7 +33,7 @@ AS $$
 DECLARE
     _posts post[] := posts_in(p_posts);
     _routes record;
-    _answers jsonb;
+    _answers post_answer[];
 BEGIN
     _routes := route_posts(p_workspace_id, _posts);
     IF _routes.missing <> '{}' THEN
@@ -42,8 +42,15 @@ BEGIN
     _answers := enqueue_posts(p_workspace_id, _posts, _routes.routes, p_now, p_audit_deduped);
 
     RETURN (
-        SELECT coalesce(jsonb_agg(coalesce(_answers -> p.place::text, jsonb_build_object(
-            'missing_profiles', _routes.missing -> p.place::text)) ORDER BY p.place), '[]')
-        FROM generate_series(1, jsonb_array_length(p_posts)) AS p (place)
+        SELECT coalesce(jsonb_agg(a.answer ORDER BY a.place), '[]')
+        FROM (
+            SELECT a.place, jsonb_build_object(
+                       'message_id', a.message_id, 'new', a.is_new, 'routed', a.routed, 'enqueued', a.enqueued,
+                       'deduped', a.deduped, 'validation_failed', a.validation_failed) AS answer
+            FROM unnest(_answers) AS a
+            UNION ALL
+            SELECT m.place::int, jsonb_build_object('missing_profiles', m.profiles)
+            FROM jsonb_each(_routes.missing) AS m (place, profiles)
+        ) AS a
     );
 END $$;

@@ -1,4 +1,4 @@
--- enqueue_posts(workspace_id, posts, routes, now, audit_deduped) -> {place: answer} of the posts
+-- enqueue_posts(workspace_id, posts, routes, now, audit_deduped) -> an answer for each of the posts
 --
 -- The work of enqueue_messages_and_deliveries_batch, for posts that were routed and whose renderings are complete.
 -- Posts of one content go in rounds, the first of each content together, then the second of each: whoever comes later
@@ -14,14 +14,14 @@ CREATE OR REPLACE FUNCTION enqueue_posts(
     p_now timestamptz,
     p_audit_deduped boolean
 )
-RETURNS jsonb
+RETURNS post_answer[]
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _round post[];
-    _answers jsonb := '{}';
+    _answers post_answer[] := '{}';
 BEGIN
     IF p_posts = '{}' THEN -- or all would be planned for tables in which there is nothing yet
         RETURN '{}';
@@ -48,10 +48,10 @@ BEGIN
     PERFORM make_channels_due(p_workspace_id, array_agg(n.channel_id), array_agg(n.due))
     FROM (
         SELECT d.channel_id, min(due_of(d.status, d.not_before, d.scheduled_for, d.next_retry_at)) AS due
-        FROM jsonb_each(_answers) AS a (place, answer)
+        FROM unnest(_answers) AS a
         JOIN deliveries d
           ON d.workspace_id = p_workspace_id
-         AND d.message_id = (a.answer ->> 'message_id')::uuid
+         AND d.message_id = a.message_id
          AND d.status = 'queued'
         GROUP BY d.channel_id
     ) AS n;

@@ -43,7 +43,7 @@ DECLARE
     _twins text[];
     _rows post[];
     _routes record;
-    _answers jsonb;
+    _answers post_answer[];
     _counters jsonb;
 BEGIN
     SELECT s.run_id
@@ -103,9 +103,9 @@ BEGIN
     _answers := enqueue_posts(p_workspace_id, _rows, _routes.routes, NULL, p_audit_deduped);
 
     INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id, received_at)
-    SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', (a.answer ->> 'message_id')::uuid, clock_timestamp()
-    FROM jsonb_array_elements(_posts) WITH ORDINALITY AS p (post, place)
-    CROSS JOIN LATERAL (SELECT _answers -> p.place::text AS answer) AS a
+    SELECT p_workspace_id, p_source_id, p.source_ref, a.message_id, clock_timestamp()
+    FROM unnest(_rows) AS p
+    JOIN unnest(_answers) AS a USING (place)
     UNION ALL
     SELECT p_workspace_id, p_source_id, p.post ->> 'source_ref', NULL, clock_timestamp()
     FROM jsonb_array_elements(_staged) AS p (post)
@@ -165,11 +165,11 @@ BEGIN
                'staged', jsonb_array_length(_staged),
                'dedup_dropped', cardinality(_twins),
                'payload_rejected', jsonb_array_length(_refused),
-               'enqueued', coalesce(sum((a.answer ->> 'enqueued')::int), 0),
-               'deduped', coalesce(sum((a.answer ->> 'deduped')::int), 0),
-               'validation_failed', coalesce(sum((a.answer ->> 'validation_failed')::int), 0))
+               'enqueued', coalesce(sum(a.enqueued), 0),
+               'deduped', coalesce(sum(a.deduped), 0),
+               'validation_failed', coalesce(sum(a.validation_failed), 0))
     INTO _counters
-    FROM jsonb_each(_answers) AS a (place, answer);
+    FROM unnest(_answers) AS a;
     IF _passed > 0 THEN
         _counters := _counters || jsonb_build_object('passed_over', _passed);
     END IF;

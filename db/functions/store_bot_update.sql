@@ -7,7 +7,7 @@
 --              duplicate           the inbox has it
 --              rate_limited        with retry_after_ms; nothing is stored, the provider brings it again
 --              workspace_disabled  nothing is stored
---              endpoint_disabled   its secret is good no more; nothing is stored
+--              endpoint_disabled   or gone: its secret is good no more; nothing is stored
 -- Appends      ingress_rate_limited, ingress_dedup_dropped
 -- Locks        ingress_gates, then bot_inbox
 CREATE OR REPLACE FUNCTION store_bot_update(p_workspace_id uuid, p_endpoint_id uuid, p_update jsonb)
@@ -26,7 +26,7 @@ BEGIN
     JOIN workspaces w USING (workspace_id)
     WHERE e.workspace_id = p_workspace_id
       AND e.endpoint_id = p_endpoint_id;
-    IF NOT _endpoint.enabled THEN
+    IF NOT FOUND OR NOT _endpoint.enabled THEN
         RETURN jsonb_build_object('verdict', 'endpoint_disabled');
     END IF;
     IF _endpoint.status = 'disabled' THEN

@@ -1,11 +1,10 @@
--- take_receipts(workspace_id, endpoint_id, window, posts, payload_hashes) -> which of the posts are new
+-- take_receipts(workspace_id, endpoint_id, window, posts, payload_hashes) -> {place: verdict} of those that are not new
 --
 -- A post with a source_ref is new once per endpoint; one without is new when no request of the same payload came within
--- the window, in seconds. Of twins among the posts the first is new. A receipt lives for three days, or for a window that is
--- longer.
+-- the window, in seconds, and always when there is no window. Of twins among the posts the first is new. The receipt of a
+-- new one bears the id of its run and lives for three days, or for a window that is longer.
 --
--- places, receipt_ids   of the new ones
--- verdicts              {place: {"verdict": "duplicate", "of", "first_run_id"}} of the others
+-- verdict      {"verdict": "duplicate", "of", "first_run_id", "post_id"}; the post_id of one that was staged
 -- Appends      ingress_dedup_dropped
 -- Locks        ingress_receipts by source_ref; of concurrent twins without one, an advisory lock makes one go first
 CREATE OR REPLACE FUNCTION take_receipts(
@@ -13,21 +12,16 @@ CREATE OR REPLACE FUNCTION take_receipts(
     p_endpoint_id uuid,
     p_window int,
     p_posts post[],
-    p_payload_hashes text[],
-    OUT places int[],
-    OUT receipt_ids uuid[],
-    OUT verdicts jsonb
+    p_payload_hashes text[]
 )
+RETURNS jsonb
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
-    _dropped int;
-    _first_dropped post;
-    _drawn text := new_id();
-    _first_id bigint := id_start(_drawn);
-    _ids text := left(_drawn, 24);
+    _taken uuid[];
+    _dropped record;
 BEGIN
     PERFORM pg_advisory_xact_lock(l.lock) -- in one order
     FROM (
@@ -37,68 +31,92 @@ BEGIN
         ORDER BY lock
     ) AS l;
 
-    WITH wanted AS MATERIALIZED (
-        SELECT p.place, p.source_ref, p.run_id, p_payload_hashes[p.place] AS payload_hash, seen.run_id AS seen_run_id,
-               first_value(p.run_id) OVER (
-                   PARTITION BY p.source_ref, CASE WHEN p.source_ref IS NULL THEN p_payload_hashes[p.place] END
-                   ORDER BY p.place
-               ) AS first_run_id
+    WITH taken AS (
+        INSERT INTO ingress_receipts AS r (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref, payload_hash,
+                                           run_id, received_at, expires_at)
+        SELECT p_workspace_id, p.run_id, p_endpoint_id, 'webhook_push', p.source_ref, p.payload_hash, p.run_id,
+               clock_timestamp(), clock_timestamp() + greatest(interval '3 days', make_interval(secs => p_window))
+        FROM (
+            SELECT DISTINCT ON (p.source_ref, k.told_apart_by) p.source_ref, p.run_id, k.payload_hash
+            FROM unnest(p_posts) AS p
+            CROSS JOIN LATERAL (
+                SELECT p_payload_hashes[p.place] AS payload_hash,
+                       CASE WHEN p.source_ref IS NOT NULL THEN NULL
+                            WHEN p_window > 0 THEN p_payload_hashes[p.place]
+                            ELSE p.place::text END AS told_apart_by
+            ) AS k
+            ORDER BY p.source_ref, k.told_apart_by, p.place
+        ) AS p
+        WHERE p.source_ref IS NOT NULL
+           OR NOT EXISTS (
+               SELECT 1
+               FROM (
+                   -- Not by workspace: a plan that was made while the table was empty would take the primary key for as
+                   -- good, and read all receipts for each.
+                   SELECT r.workspace_id
+                   FROM ingress_receipts r
+                   WHERE r.endpoint_id = p_endpoint_id
+                     AND r.payload_hash = p.payload_hash
+                     AND r.received_at > clock_timestamp() - make_interval(secs => p_window)
+                   OFFSET 0
+               ) AS r
+               WHERE r.workspace_id = p_workspace_id
+           )
+        ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO UPDATE
+        SET run_id = r.run_id
+        WHERE false -- nothing is changed: it waits for whoever came first, and keeps the receipt where it is
+        RETURNING r.run_id
+    )
+    SELECT coalesce(array_agg(t.run_id), '{}') INTO _taken FROM taken t;
+    IF cardinality(_taken) = cardinality(p_posts) THEN
+        RETURN '{}';
+    END IF;
+
+    -- Each look-up is fenced and by the first column of its index, for the same reason.
+    SELECT jsonb_object_agg(d.place, jsonb_strip_nulls(jsonb_build_object(
+               'verdict', 'duplicate', 'of', CASE WHEN d.source_ref IS NULL THEN 'payload' ELSE 'source_ref' END,
+               'first_run_id', d.first_run_id, 'post_id', (
+                   SELECT s.post_id
+                   FROM (SELECT s.workspace_id, s.post_id FROM staged_posts s WHERE s.run_id = d.first_run_id OFFSET 0) AS s
+                   WHERE s.workspace_id = p_workspace_id
+                   LIMIT 1
+               )))) AS verdicts,
+           count(*)::int AS count,
+           (array_agg(d.source_ref ORDER BY d.place))[1] AS source_ref,
+           (array_agg(d.trace_id ORDER BY d.place))[1] AS trace_id
+    INTO _dropped
+    FROM (
+        SELECT p.place, p.source_ref, p.trace_id, f.run_id AS first_run_id
         FROM unnest(p_posts) AS p
         LEFT JOIN LATERAL (
             SELECT r.run_id
             FROM (
-                -- Not by workspace: a plan that was made while the table was empty would take the primary key for as
-                -- good, and read all receipts for each.
+                SELECT r.workspace_id, r.endpoint_id, r.run_id
+                FROM ingress_receipts r
+                WHERE r.source_ref = p.source_ref
+                OFFSET 0
+            ) AS r
+            WHERE r.workspace_id = p_workspace_id
+              AND r.endpoint_id = p_endpoint_id
+            UNION ALL
+            SELECT r.run_id
+            FROM (
                 SELECT r.workspace_id, r.run_id
                 FROM ingress_receipts r
-                WHERE r.endpoint_id = p_endpoint_id
+                WHERE p.source_ref IS NULL
+                  AND r.endpoint_id = p_endpoint_id
                   AND r.payload_hash = p_payload_hashes[p.place]
                   AND r.received_at > clock_timestamp() - make_interval(secs => p_window)
                 OFFSET 0
             ) AS r
-            WHERE p.source_ref IS NULL
-              AND r.workspace_id = p_workspace_id
+            WHERE r.workspace_id = p_workspace_id
             LIMIT 1
-        ) AS seen ON true
-    ), taken AS (
-        INSERT INTO ingress_receipts AS r (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref,
-                                           payload_hash, run_id, received_at, expires_at)
-        SELECT p_workspace_id, id_in(_ids, _first_id + w.place), p_endpoint_id, 'webhook_push', w.source_ref,
-               w.payload_hash, w.run_id, clock_timestamp(),
-               clock_timestamp() + greatest(interval '3 days', make_interval(secs => p_window))
-        FROM wanted w
-        WHERE w.seen_run_id IS NULL
-          AND w.first_run_id = w.run_id
-        ORDER BY w.source_ref
-        ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO UPDATE
-        SET run_id = r.run_id -- nothing: it waits for whoever came first, and tells who that was
-        RETURNING r.source_ref, r.run_id, r.receipt_id
-    ), judged AS (
-        SELECT w.place, w.source_ref, t.receipt_id,
-               CASE WHEN w.source_ref IS NULL THEN coalesce(w.seen_run_id, w.first_run_id)
-                    ELSE f.run_id END AS first_run_id
-        FROM wanted w
-        LEFT JOIN taken t ON t.run_id = w.run_id
-        LEFT JOIN taken f ON f.source_ref = w.source_ref
-    )
-    SELECT array_agg(j.place) FILTER (WHERE j.receipt_id IS NOT NULL),
-           array_agg(j.receipt_id) FILTER (WHERE j.receipt_id IS NOT NULL),
-           coalesce(jsonb_object_agg(j.place, jsonb_build_object(
-               'verdict', 'duplicate', 'of', CASE WHEN j.source_ref IS NULL THEN 'payload' ELSE 'source_ref' END,
-               'first_run_id', j.first_run_id)) FILTER (WHERE j.receipt_id IS NULL), '{}'),
-           count(*) FILTER (WHERE j.receipt_id IS NULL)
-    INTO places, receipt_ids, verdicts, _dropped
-    FROM judged j;
-
-    IF _dropped > 0 THEN
-        SELECT p.* INTO _first_dropped
-        FROM unnest(p_posts) AS p
-        WHERE verdicts ? p.place::text
-        ORDER BY p.place
-        LIMIT 1;
-        PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_dedup_dropped', 'dedup_dropped',
-                               jsonb_strip_nulls(jsonb_build_object(
-                                   'code', 'dedup_dropped', 'source_ref', _first_dropped.source_ref)),
-                               _first_dropped.trace_id, _dropped);
-    END IF;
+        ) AS f ON true
+        WHERE p.run_id <> ALL (_taken)
+    ) AS d;
+    PERFORM refuse_ingress(p_workspace_id, p_endpoint_id, 'push', 'ingress_dedup_dropped', 'dedup_dropped',
+                           jsonb_strip_nulls(jsonb_build_object(
+                               'code', 'dedup_dropped', 'source_ref', _dropped.source_ref)),
+                           _dropped.trace_id, _dropped.count);
+    RETURN _dropped.verdicts;
 END $$;

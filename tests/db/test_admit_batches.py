@@ -1,8 +1,10 @@
 """Admit many at once: what is true of one push is true of each in a batch, in the order in which they came."""
 
 import asyncio
+import json
 import random
 from typing import Any
+from uuid import uuid4
 
 from db.builders import Tenant
 from db.consistency import consistent
@@ -45,6 +47,42 @@ async def test_of_twins_in_a_batch_the_first_is_accepted(tenant):
     assert [answers[n]["of"] for n in (2, 4)] == ["source_ref", "payload"]
     assert [answers[n]["first_run_id"] for n in (2, 4)] == [answers[n]["run_id"] for n in (0, 1)]
     assert [run for run in await door.runs() if "dedup_dropped" in run] == [{"dedup_dropped": 2}]
+
+
+async def test_a_repeated_post_that_was_staged_is_told_where_it_waits(tenant):
+    await tenant.channel()
+    door = await open_door(tenant)
+    posts = await posts_of(tenant, {"request": REQUEST}, {})
+
+    first, again = [await admit(door, posts) for _ in range(2)]
+
+    assert [answer["verdict"] for answer in first + again] == ["staged", "accepted", "duplicate", "duplicate"]
+    assert [answer.get("post_id") for answer in again] == [first[0]["post_id"], None]
+
+
+async def test_where_there_is_no_window_the_same_payload_is_new_each_time_also_within_a_batch(tenant):
+    await tenant.channel()
+    door = await open_door(tenant, window=0)
+    [post] = await posts_of(tenant, {})
+
+    answers = await admit(door, [post, post]) + await admit(door, [post])
+
+    assert [answer["verdict"] for answer in answers] == ["accepted"] * 3
+    assert [answer["enqueued"] for answer in answers] == [1, 0, 0]
+
+
+async def test_of_twins_the_second_is_new_when_the_gate_refused_the_first(tenant):
+    await tenant.channel()
+    door = await open_door(tenant, rate=1)
+    [post] = await posts_of(tenant, {})
+    given = [{**post, "run_id": str(uuid4())} for _ in range(3)]
+
+    told = await tenant.db.fetchval(
+        "SELECT admit_posts($1, $2, $3, $4, $5)",
+        *(tenant.workspace, door.endpoint, json.dumps(given), ["first", "same", "same"], [False, False, True]),
+    )
+
+    assert [answer["verdict"] for answer in json.loads(told)] == ["accepted", "rate_limited", "accepted"]
 
 
 async def test_the_gate_lets_the_first_of_a_batch_pass_and_tells_the_others_when(tenant):

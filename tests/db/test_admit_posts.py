@@ -54,6 +54,13 @@ async def test_the_event_names_the_first_that_was_dropped_whatever_was_sent_back
     assert json.loads(event["error"])["source_ref"] == "42"
 
 
+async def test_an_endpoint_that_is_gone_takes_nothing_in(tenant, door):
+    await tenant.db.execute("DELETE FROM workspace_endpoints WHERE endpoint_id = $1", door.endpoint)
+
+    assert (await door.push())["verdict"] == "endpoint_disabled"
+    assert await tenant.count("messages") == await tenant.count("ingress_receipts") == 0
+
+
 async def test_two_endpoints_may_use_the_same_source_ref(tenant, door):
     other = await open_door(tenant)
 

@@ -12,6 +12,9 @@ BEFORE = 20_000
 PLANNED = 8
 """Calls after which no plan is made anew."""
 
+LOOKS = 3
+"""The least of them counts: whoever analyses a table meanwhile makes one of them plan anew, in thousands of buffers."""
+
 ADMIT = "SELECT admit_posts($1, $2, $3, $4, $5)"
 FILL = """
 WITH content AS (
@@ -68,11 +71,14 @@ async def door(database: Any, tenant: Tenant) -> Door:
     ids=["by payload", "by source_ref", "a duplicate", "a repost"],
 )
 async def test_a_push_touches_no_more_when_much_was_taken_in_before(tenant, door, text, fields):
-    for _ in range(PLANNED):
+    async def pushed() -> int:
         await tenant.db.execute("DELETE FROM ingress_receipts WHERE source_ref = 'new'")
-        early = await touched(door, await tenant.post(text or uuid4().hex, **fields))
+        return await touched(door, await tenant.post(text or uuid4().hex, **fields))
+
+    for _ in range(PLANNED):
+        early = await pushed()
 
     await tenant.db.execute(FILL, tenant.workspace, door.endpoint, BEFORE)
-    await tenant.db.execute("DELETE FROM ingress_receipts WHERE source_ref = 'new'")
+    late = min([await pushed() for _ in range(LOOKS)])
 
-    assert await touched(door, await tenant.post(text or uuid4().hex, **fields)) < 1.5 * early + 50
+    assert late < 1.5 * early + 50

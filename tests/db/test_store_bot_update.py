@@ -36,6 +36,14 @@ async def test_the_same_key_in_another_chat_is_another_update(tenant: Tenant) ->
     assert verdicts == ["stored", "stored"]
 
 
+async def test_an_endpoint_that_is_gone_stores_nothing(tenant: Tenant) -> None:
+    door = await open_door(tenant)
+    await tenant.db.execute("DELETE FROM workspace_endpoints WHERE endpoint_id = $1", door.endpoint)
+
+    assert (await store(door))["verdict"] == "endpoint_disabled"
+    assert await tenant.count("bot_inbox") == 0
+
+
 async def test_what_is_over_the_rate_is_not_stored_and_told_how_long_to_wait(tenant: Tenant) -> None:
     door = await open_door(tenant, rate=0.01)
     await store(door, "mid.1")

@@ -38,6 +38,8 @@ class Duplicate(Answer, frozen=True, kw_only=True):
     of: Literal["source_ref", "payload"]
     run_id: UUID | None
     """Of the request that it repeats."""
+    post_id: UUID | None
+    """Of that request, where its media had to be fetched: ``GET /v1/posts/{post_id}`` tells what became of it."""
     trace_id: str | None
 
 

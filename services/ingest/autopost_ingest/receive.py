@@ -81,7 +81,8 @@ def _answer(verdict: Verdict, request: web.Request) -> Answer:
             return _json(202, {"status": "staged", **ids})
         case "duplicate":
             refuse("dedup_dropped", Problem(200, "duplicate"))
-            return _json(200, {"status": "duplicate", "of": verdict.of, "run_id": verdict.first_run_id})
+            first = {"run_id": verdict.first_run_id, "post_id": verdict.post_id}
+            return _json(200, {"status": "duplicate", "of": verdict.of, **first})
         case "rate_limited":
             raise too_fast(timedelta(milliseconds=verdict.retry_after_ms))
         case "workspace_paused" | "workspace_disabled":
