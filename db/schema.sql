@@ -59,9 +59,7 @@ CREATE TYPE route AS (
     problems jsonb,
     number int,
     -- The number of the first route of the post that shows the same plan.
-    shows int,
-    -- How many channels the routes before it have.
-    before int
+    shows int
 );
 
 -- What became of a post of a batch, by its place in it; see enqueue_posts.

@@ -71,7 +71,9 @@ BEGIN
     WITH shown AS MATERIALIZED ( -- all that the deliveries of a route have in common
         SELECT s.*, coalesce(s.known_id, s.new_id) AS rendering_id
         FROM (
-            SELECT r.*, m.message_id, m.is_new, p.hash_version, p.content_hash, p.scheduled_for, p.max_attempts,
+            -- Ids are counted in the order in which rows go in: an index takes them faster so.
+            SELECT r.*, sum(cardinality(r.channel_ids)) OVER (ROWS UNBOUNDED PRECEDING) - cardinality(r.channel_ids) AS before,
+                   m.message_id, m.is_new, p.hash_version, p.content_hash, p.scheduled_for, p.max_attempts,
                    p.trace_id, p.traceparent, p.batch_id, _now + (m.place - 1) * interval '1 microsecond' AS now,
                    CASE
                        WHEN p.max_attempts IS NULL
@@ -102,7 +104,6 @@ BEGIN
             FROM unnest(_places, _message_ids, _are_new) AS m (place, message_id, is_new)
             JOIN unnest(p_posts) AS p USING (place)
             JOIN unnest(p_routes) AS r USING (place)
-            OFFSET 0
         ) AS s
     ), stored AS ( -- the content's lock is held: nobody adds a plan of it meanwhile
         INSERT INTO renderings (workspace_id, rendering_id, message_id, plan_hash, rendered_text, plan, calls,

@@ -19,15 +19,14 @@ DECLARE
     _lacking int[];
 BEGIN
     SELECT array_agg((r.place, r.dedup_ttl_hours, r.channel_ids, r.plan_hash, r.rendered_text, r.plan, r.calls,
-                      r.template_version, r.problems, r.number, r.shows, r.before)::route),
+                      r.template_version, r.problems, r.number, r.shows)::route),
            array_agg(DISTINCT r.place) FILTER (WHERE r.is_missing)
     INTO routes, _lacking
     FROM (
         SELECT p.place, r.dedup_ttl_hours, r.channel_ids, s.plan_hash, s.rendered_text, s.plan, s.calls,
                s.template_version, s.problems, s.profile_hash IS NULL AS is_missing,
                row_number() OVER by_plan AS number,
-               rank() OVER by_plan AS shows,
-               sum(cardinality(r.channel_ids)) OVER (by_plan ROWS UNBOUNDED PRECEDING) - cardinality(r.channel_ids) AS before
+               rank() OVER by_plan AS shows
         FROM unnest(p_posts) AS p
         CROSS JOIN LATERAL (
             SELECT c.profile_hash, c.dedup_ttl_hours, array_agg(c.channel_id) AS channel_ids

@@ -10,11 +10,10 @@ CREATE TYPE post_answer AS (
     validation_failed int
 );
 
--- Routes are numbered when they are found: so are the ids of what is made of them.
+-- Routes are numbered when they are found, and the ids of renderings after them.
 ALTER TYPE route
     ADD ATTRIBUTE number int,
-    ADD ATTRIBUTE shows int,
-    ADD ATTRIBUTE before int;
+    ADD ATTRIBUTE shows int;
 
 -- squawk-ignore ban-drop-function
 DROP FUNCTION IF EXISTS enqueue_posts(uuid, post[], route[], timestamptz, boolean);
