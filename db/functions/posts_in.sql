@@ -22,7 +22,9 @@ AS $$
         content_hash, hash_version, normalization_version, payload, tags, routing, source, source_ref, scheduled_for,
         max_attempts, run_id, trace_id, traceparent, batch_id, renderings, request, place)
     CROSS JOIN LATERAL (
-        SELECT ARRAY(SELECT jsonb_array_elements_text(p.routing -> 'channels')) AS channels,
-               ARRAY(SELECT jsonb_array_elements_text(p.routing -> 'channel_tags')) AS channel_tags
+        SELECT CASE WHEN p.routing IS NULL THEN '{}'
+                    ELSE ARRAY(SELECT jsonb_array_elements_text(p.routing -> 'channels')) END AS channels,
+               CASE WHEN p.routing IS NULL THEN '{}'
+                    ELSE ARRAY(SELECT jsonb_array_elements_text(p.routing -> 'channel_tags')) END AS channel_tags
     ) AS r
 $$;

@@ -50,6 +50,7 @@ class Line:
     """The pushes of one endpoint that wait for their call."""
 
     def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()  # once: asking for it is a system call
         self.running = 0
         self.under_way = 0
         """How many pushes the calls that run have taken."""
@@ -63,7 +64,7 @@ class Line:
         """Raises ``Crowded``."""
         if len(self._waiting) >= MOST_WAITING:
             raise Crowded
-        verdict: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        verdict: asyncio.Future[Verdict] = self._loop.create_future()
         self._waiting.append(Waiting(push, verdict))
         return verdict
 
