@@ -30,6 +30,7 @@ class Calls:
         self.open = asyncio.Event()
         self.faults: dict[str, Exception] = {}
         self.routed = 1
+        self.duplicates: set[str] = set()
         self.ended = 0
         self._waiting: list[asyncio.Event] = []
 
@@ -57,7 +58,12 @@ class Calls:
         for name in names:
             if name in self.faults:
                 raise self.faults[name]
-        return [Verdict(verdict="accepted", run_id=RunId(uuid4()), routed=self.routed, of=name) for name in names]
+        return [self._verdict(name) for name in names]
+
+    def _verdict(self, name: str) -> Verdict:
+        if name in self.duplicates:
+            return Verdict(verdict="duplicate", of=name)
+        return Verdict(verdict="accepted", run_id=RunId(uuid4()), routed=self.routed, of=name)
 
 
 def pushing(admissions: Together, *names: str, size: int = 10) -> list[asyncio.Task[Verdict]]:
@@ -196,6 +202,24 @@ async def test_a_call_takes_no_more_deliveries_posts_and_bytes_than_it_should(ca
     await asyncio.gather(*pushes)
 
     assert max(map(len, calls.batches[-3:])) == 2  # of 50 channels each
+
+
+async def test_a_call_of_duplicates_says_nothing_about_how_many_channels_the_next_posts_go_to(calls, admissions):
+    calls.routed = together.MOST_DELIVERIES // 2
+    calls.duplicates = set("cd")
+    pushes = pushing(admissions, *"abcdefghijklmnopqrst")
+    await calls.are_busy()
+    for ended in (1, 2):
+        calls.let_one_go()
+        await eventually(lambda ended=ended: len(calls.batches) == 2 + ended)
+    assert calls.batches == [["a"], ["b"], ["c", "d"], ["e", "f"]]
+
+    calls.let_one_go()
+
+    await eventually(lambda: len(calls.batches) == 5)
+    assert calls.batches[4] == ["g", "h"]
+    calls.open.set()
+    assert [(await push).of for push in pushes] == list("abcdefghijklmnopqrst")
 
 
 async def test_a_post_larger_than_a_call_goes_alone(calls, admissions, monkeypatch):

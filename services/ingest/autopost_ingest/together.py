@@ -74,6 +74,12 @@ class Line:
         enough = self.under_way if self.channels >= FEW_CHANNELS else max(PRICE, self.under_way * 3 // 2)
         return self.running < AT_ONCE and len(self._waiting) >= enough > 0
 
+    def learn(self, verdicts: Sequence[Verdict]) -> None:
+        """Only from posts that went somewhere: a duplicate says nothing about where the next one goes."""
+        routed = [verdict.routed for verdict in verdicts if verdict.verdict == "accepted"]
+        if routed:
+            self.channels = max(1, *routed)
+
     def next_batch(self) -> list[Waiting]:
         """As many as one call takes; whoever has given up waiting is left out."""
         batch: list[Waiting] = []
@@ -144,7 +150,7 @@ class Together:
 
     async def _ask(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> list[Verdict]:
         verdicts = await self._gateway.admit_posts(endpoint, pushes, audit_deduped=self._audit_deduped)
-        line.channels = max(1, *(verdict.routed for verdict in verdicts))
+        line.learn(verdicts)
         return verdicts
 
 
