@@ -231,8 +231,26 @@ async def test_a_post_larger_than_a_call_goes_alone(calls, admissions, monkeypat
     assert len(answers) == 4
 
 
-async def test_a_post_that_the_database_refuses_fails_alone(calls, admissions):
-    calls.faults["d"] = asyncpg.DataError("no such date")
+def broken_contract() -> asyncpg.PostgresError:
+    exc = asyncpg.PostgresError("not a zone")
+    exc.sqlstate = "AP009"
+    return exc
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        asyncpg.DataError("no such date"),
+        asyncpg.CheckViolationError("not so"),
+        asyncpg.ProgramLimitExceededError("too long for its index"),
+        asyncpg.DeadlockDetectedError("with what others do"),
+        asyncpg.SerializationError("with what others do"),
+        broken_contract(),
+    ],
+    ids=lambda fault: fault.sqlstate,
+)
+async def test_a_post_that_the_database_refuses_fails_alone(calls, admissions, fault):
+    calls.faults["d"] = fault
     pushes = pushing(admissions, *"abcdef")
     await calls.are_busy()
 
@@ -241,6 +259,43 @@ async def test_a_post_that_the_database_refuses_fails_alone(calls, admissions):
 
     assert [answer.of for answer in answers if isinstance(answer, Verdict)] == list("abcef")
     assert answers[3] is calls.faults["d"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        asyncpg.LockNotAvailableError("after five seconds"),
+        asyncpg.QueryCanceledError("after nine seconds"),
+        asyncpg.DiskFullError("for everybody"),
+        asyncpg.InsufficientPrivilegeError("for everybody"),
+    ],
+    ids=lambda fault: fault.sqlstate,
+)
+async def test_what_no_post_is_to_blame_for_is_not_tried_again_for_each(calls, admissions, fault):
+    """Each would wait as long as all of them did."""
+    calls.faults["d"] = fault
+    pushes = pushing(admissions, *"abcdef")
+    await calls.are_busy()
+
+    calls.open.set()
+    answers = await asyncio.gather(*pushes, return_exceptions=True)
+
+    assert answers[2:] == [fault] * 4
+    assert calls.batches == [["a"], ["b"], list("cdef")]
+
+
+async def test_what_no_post_is_to_blame_for_also_ends_the_trying_one_by_one(calls, admissions):
+    calls.faults["d"] = asyncpg.DataError("no such date")
+    calls.faults["e"] = asyncpg.LockNotAvailableError("after five seconds")
+    pushes = pushing(admissions, *"abcdefg")
+    await calls.are_busy()
+
+    calls.open.set()
+    answers = await asyncio.gather(*pushes, return_exceptions=True)
+
+    assert [answer.of for answer in answers[:3]] == list("abc")
+    assert answers[3:] == [calls.faults[name] for name in "deee"]
+    assert calls.batches[2:] == [list("cdefg"), ["c"], ["d"], ["e"]]
 
 
 async def test_what_may_have_been_committed_is_not_said_again(calls, admissions):
