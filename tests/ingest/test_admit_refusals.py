@@ -179,7 +179,7 @@ async def test_a_request_that_failed_after_its_receipt_is_accepted_when_it_comes
     assert (again.status_code, again.json()["channels"]["enqueued"]) == (202, 40)
 
 
-@pytest.mark.parametrize(("code", "status"), [("55P03", 503), ("22012", 500)])
+@pytest.mark.parametrize(("code", "status"), [("55P03", 503), ("53100", 503), ("25006", 503), ("22012", 500)])
 async def test_a_request_that_failed_leaves_a_finished_run_that_says_so(
     door: OpenDoor, seeded_database: Database, code: str, status: int
 ) -> None:
