@@ -26,6 +26,9 @@ FAILURES_KEPT = 1000
 refusals = metrics.counter("autopost_ingress_refusals_total", "Requests refused, by reason.")
 forgotten = metrics.counter("autopost_ingress_failures_forgotten_total", "Failed requests of which no run will tell.")
 
+Failure = tuple[Endpoint, str | None, str]
+"""Whose request it was, its trace and its code."""
+
 
 class Untold(Struct, kw_only=True):
     endpoint: Endpoint
@@ -46,7 +49,8 @@ class Refusals:
         self._every = every.total_seconds()
         self._untold: dict[tuple[Endpoint, Action], Untold] = {}
         self._told_at: dict[tuple[Endpoint, Action], float] = {}
-        self._failed: deque[tuple[Endpoint, str | None, str]] = deque(maxlen=FAILURES_KEPT)
+        self._failed: deque[Failure] = deque(maxlen=FAILURES_KEPT)
+        self._flushing = asyncio.Lock()
 
     async def refuse(
         self, endpoint: Endpoint, action: Action, counter: str, code: str, sample: Callable[[], Sample] | None = None
@@ -76,30 +80,40 @@ class Refusals:
             await self.flush()
 
     async def flush(self) -> None:
-        """Also the last thing before the database is closed."""
-        await self._tell_all()
-        try:
-            await self._gateway.flush_refusals()
-        except Exception as exc:
-            _put_up_with(exc)
+        """Also the last thing before the database is closed: it waits for what the timer is just telling."""
+        async with self._flushing:
+            await self._tell_all()
+            try:
+                await self._gateway.flush_refusals()
+            except Exception as exc:
+                _put_up_with(exc)
 
     async def _tell_all(self) -> None:
         long_ago = time.monotonic() - self._every
         self._told_at = {key: at for key, at in self._told_at.items() if at > long_ago}
         for key in list(self._untold):
             await self._tell(key)
-        while self._failed:
-            endpoint, trace_id, code = self._failed[0]
-            try:
-                await self._gateway.fail_push(endpoint, trace_id, code)
-            except Exception as exc:
-                _put_up_with(exc)
-                break
-            self._failed.popleft()
+        while self._failed and await self._tell_failure(self._failed.popleft()):
+            pass
+
+    async def _tell_failure(self, failure: Failure) -> bool:
+        """``False`` when it has to wait. It is taken out before: others may come meanwhile and need its room."""
+        try:
+            await self._gateway.fail_push(*failure)
+        except Exception as exc:
+            if len(self._failed) == FAILURES_KEPT:
+                forgotten.add(1)
+            else:
+                self._failed.appendleft(failure)
+            _put_up_with(exc)
+            return False
+        return True
 
     async def _tell(self, key: tuple[Endpoint, Action]) -> None:
         """What cannot be told now is told later, together with what comes until then."""
-        untold = self._untold.pop(key)
+        untold = self._untold.pop(key, None)
+        if untold is None:  # a request has told it while the timer told of another endpoint
+            return
         self._told_at[key] = time.monotonic()
         await self._keep_sample(untold)
         detail = {"code": untold.code, "payload_ref": untold.payload_ref}
