@@ -15,6 +15,7 @@ from autopost_ingest.gateway import Endpoint
 from autopost_ingest.refusals import Refusals
 from autopost_runtime import metrics
 from harness.eventually import eventually
+from structlog.testing import capture_logs
 
 from ingest.door import DEMO_WORKSPACE
 
@@ -163,3 +164,61 @@ async def test_a_failure_that_could_not_be_told_is_forgotten_when_its_room_is_ta
 def _with_room_for(failures: int, told: Told, monkeypatch: pytest.MonkeyPatch) -> Refusals:
     monkeypatch.setattr(module, "FAILURES_KEPT", failures)
     return Refusals(told, None, every=timedelta())  # type: ignore[arg-type]
+
+
+async def test_a_refusal_that_the_database_will_never_take_is_forgotten_and_the_others_are_told(
+    told: Told, refusals: Refusals
+) -> None:
+    """As that of an endpoint which an operator has deleted meanwhile."""
+    before = forgotten("refusals")
+    for number in (1, 1, 2):
+        told.faults[number] = AWAY
+        await refuse(refusals, number)
+    told.faults[1] = asyncpg.ForeignKeyViolationError("no such endpoint")
+
+    await refusals.flush()
+
+    assert (told.refusals, forgotten("refusals") - before) == ([(2, 1)], 2)
+
+
+async def test_a_failure_that_the_database_will_never_take_is_forgotten_and_the_others_are_told(
+    told: Told, refusals: Refusals
+) -> None:
+    before = forgotten("failures")
+    for code in "abc":
+        refusals.fail(endpoint(1), code)
+    told.faults["b"] = asyncpg.CheckViolationError("not so")
+
+    await refusals.flush()
+
+    assert (told.failures, forgotten("failures") - before) == (["a", "c"], 1)
+
+
+async def test_the_timer_goes_on_after_whatever_the_database_says(told: Told, refusals: Refusals) -> None:
+    told.faults["flush"] = asyncpg.InsufficientPrivilegeError("not yours")
+    timer = asyncio.create_task(refusals.run())
+    await eventually(lambda: "flush" in told.reached)
+
+    refusals.fail(endpoint(1), "a")
+
+    await eventually(lambda: told.failures == ["a"])
+    timer.cancel()
+
+
+async def test_an_error_of_the_database_is_logged_without_what_it_says(told: Told, refusals: Refusals) -> None:
+    """Its detail may hold a row."""
+    told.faults[1] = asyncpg.ForeignKeyViolationError("Key (secret)=(hunter2) is not present")
+
+    with capture_logs() as logged:
+        await refuse(refusals, 1)
+
+    [line] = logged
+    assert (line["event"], line["sqlstate"]) == ("refusals.untold", "23503")
+    assert "hunter2" not in str(line)
+
+
+async def test_a_mistake_of_ours_is_not_put_up_with(told: Told, refusals: Refusals) -> None:
+    told.faults["flush"] = TypeError("wrong")
+
+    with pytest.raises(TypeError):
+        await refusals.flush()

@@ -51,6 +51,11 @@ def is_retryable(exc: BaseException) -> bool:
             return isinstance(exc, OSError)  # TimeoutError is one
 
 
+def is_of_the_database(exc: BaseException) -> bool:
+    """Whether the server said so or could not be reached; anything else is a mistake in our code."""
+    return isinstance(exc, asyncpg.PostgresError | NotConnected) or is_retryable(exc)
+
+
 def may_have_committed(exc: BaseException) -> bool:
     """The connection or the answer was lost after the statement may have reached the server."""
     match exc:

@@ -13,18 +13,21 @@ from datetime import timedelta
 from autopost_contracts.events import Action
 from autopost_runtime import metrics, telemetry
 from autopost_runtime.database_errors import is_retryable
-from autopost_runtime.logs import get_logger
 from autopost_runtime.web import Problem
 from msgspec import Struct
 
 from autopost_ingest.gateway import Endpoint, Gateway
 from autopost_ingest.samples import Sample, Samples
+from autopost_ingest.trouble import put_up_with
 
 EVERY = timedelta(seconds=1)
 FAILURES_KEPT = 1000
 
 refusals = metrics.counter("autopost_ingress_refusals_total", "Requests refused, by reason.")
 forgotten = metrics.counter("autopost_ingress_failures_forgotten_total", "Failed requests of which no run will tell.")
+forgotten_refusals = metrics.counter(
+    "autopost_ingress_refusals_forgotten_total", "Refused requests of which no run will tell."
+)
 
 Failure = tuple[Endpoint, str | None, str]
 """Whose request it was, its trace and its code."""
@@ -86,7 +89,7 @@ class Refusals:
             try:
                 await self._gateway.flush_refusals()
             except Exception as exc:
-                _put_up_with(exc)
+                put_up_with(exc, "refusals.unflushed")
 
     async def _tell_all(self) -> None:
         long_ago = time.monotonic() - self._every
@@ -101,16 +104,20 @@ class Refusals:
         try:
             await self._gateway.fail_push(*failure)
         except Exception as exc:
-            if len(self._failed) == FAILURES_KEPT:
-                forgotten.add(1)
-            else:
+            put_up_with(exc, "refusals.failure_untold")
+            later = is_retryable(exc)
+            if later and len(self._failed) < FAILURES_KEPT:
                 self._failed.appendleft(failure)
-            _put_up_with(exc)
-            return False
+            else:
+                forgotten.add(1)
+            return not later
         return True
 
     async def _tell(self, key: tuple[Endpoint, Action]) -> None:
-        """What cannot be told now is told later, together with what comes until then."""
+        """What cannot be told now is told later, together with what comes until then.
+
+        What never can is forgotten, and only counted: the endpoint may be deleted by now.
+        """
         untold = self._untold.pop(key, None)
         if untold is None:  # a request has told it while the timer told of another endpoint
             return
@@ -122,11 +129,17 @@ class Refusals:
                 untold.endpoint, untold.action, untold.counter, detail, untold.trace_id, untold.count
             )
         except Exception as exc:
-            later = self._untold.setdefault(key, untold)
-            if later is not untold:
-                later.count += untold.count
-                later.payload_ref = later.payload_ref or untold.payload_ref
-            _put_up_with(exc)
+            put_up_with(exc, "refusals.untold")
+            if is_retryable(exc):
+                self._tell_later(key, untold)
+            else:
+                forgotten_refusals.add(untold.count)
+
+    def _tell_later(self, key: tuple[Endpoint, Action], untold: Untold) -> None:
+        later = self._untold.setdefault(key, untold)
+        if later is not untold:
+            later.count += untold.count
+            later.payload_ref = later.payload_ref or untold.payload_ref
 
     async def _keep_sample(self, untold: Untold) -> None:
         if untold.sample and untold.payload_ref is None:
@@ -155,9 +168,3 @@ def refuse(reason: str, problem: Problem) -> Problem:
 
 def _trace_id() -> str | None:
     return telemetry.current_trace_id()
-
-
-def _put_up_with(exc: Exception) -> None:
-    if not is_retryable(exc):
-        raise exc
-    get_logger().warning("refusals.untold", error=type(exc).__name__)
