@@ -121,7 +121,6 @@ async def test_the_last_flush_waits_for_what_the_timer_is_telling(told: Told, re
     await eventually(lambda: told.reached == ["a"])
 
     last = asyncio.create_task(refusals.flush())
-    await asyncio.sleep(0)
     let_go.set()
     await asyncio.gather(timer, last)
 
