@@ -16,7 +16,7 @@ from autopost_runtime import metrics
 from harness.databases import Database
 from harness.eventually import eventually
 
-from ingest.door import DEMO, DEMO_WORKSPACE, SHOP, TABLES
+from ingest.door import DEMO, DEMO_WORKSPACE, SHOP, SHOP_WORKSPACE, TABLES
 from ingest.opening import OpenDoor, opened
 
 EVENTS = (
@@ -155,6 +155,21 @@ async def test_what_could_not_be_told_is_told_when_the_database_is_back(door: Op
     await eventually(told, within=PLENTY)
 
 
+async def test_refusals_of_an_endpoint_that_is_deleted_meanwhile_keep_no_other_from_being_told(door: OpenDoor) -> None:
+    await door.post(content=b"{")  # it is remembered from here on
+    await door.sql("DELETE FROM workspace_endpoints WHERE secret_hash = encode(sha256($1), 'hex')", DEMO.encode())
+    deleted = [await door.post(content=b"{") for _ in range(3)]
+
+    others = [await door.post(content=b"{", secret=SHOP) for _ in range(3)]
+
+    async def all_told() -> bool:
+        told = "SELECT sum((stats_json ->> 'payload_rejected')::int) FROM ingest_runs WHERE workspace_id = $1"
+        return await door.sql(told, SHOP_WORKSPACE) == 3
+
+    assert [answer.status_code for answer in (*deleted, *others)] == [400] * 6
+    await eventually(all_told, within=PLENTY)
+
+
 FAILING = """
 CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{code}'; END $$;
@@ -179,7 +194,7 @@ async def test_a_request_that_failed_after_its_receipt_is_accepted_when_it_comes
     assert (again.status_code, again.json()["channels"]["enqueued"]) == (202, 40)
 
 
-@pytest.mark.parametrize(("code", "status"), [("55P03", 503), ("22012", 500)])
+@pytest.mark.parametrize(("code", "status"), [("55P03", 503), ("53100", 503), ("25006", 503), ("22012", 500)])
 async def test_a_request_that_failed_leaves_a_finished_run_that_says_so(
     door: OpenDoor, seeded_database: Database, code: str, status: int
 ) -> None:

@@ -3,8 +3,11 @@
 import asyncio
 from datetime import timedelta
 from hashlib import sha256
+from typing import Any
 
+import asyncpg
 from aiohttp import web
+from autopost_ingest.staged_gateway import StagedGateway, StagedPost
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
@@ -135,6 +138,25 @@ async def test_whoever_stages_a_post_starts_with_it_at_once(
     seeded_database: Database, s3: Bucket, site: Pictures
 ) -> None:
     async with workshop(seeded_database, s3, poll_interval=timedelta(minutes=5)) as shop:
+        await shop.became(await shop.stage(site.put("/cat.png", PNG)), "enqueued")
+
+
+class NotYet(StagedGateway):
+    """The first lease meets an error of the database that nobody expects to pass."""
+
+    asked = False
+
+    async def lease_staged_posts(self, *args: Any) -> list[StagedPost]:
+        if not self.asked:
+            self.asked = True
+            raise asyncpg.InsufficientPrivilegeError("not yet")
+        return await super().lease_staged_posts(*args)
+
+
+async def test_one_error_of_the_database_does_not_end_staging(
+    seeded_database: Database, s3: Bucket, site: Pictures
+) -> None:
+    async with workshop(seeded_database, s3, staged_of=NotYet) as shop:
         await shop.became(await shop.stage(site.put("/cat.png", PNG)), "enqueued")
 
 

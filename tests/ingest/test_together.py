@@ -30,6 +30,7 @@ class Calls:
         self.open = asyncio.Event()
         self.faults: dict[str, Exception] = {}
         self.routed = 1
+        self.duplicates: set[str] = set()
         self.ended = 0
         self._waiting: list[asyncio.Event] = []
 
@@ -57,7 +58,12 @@ class Calls:
         for name in names:
             if name in self.faults:
                 raise self.faults[name]
-        return [Verdict(verdict="accepted", run_id=RunId(uuid4()), routed=self.routed, of=name) for name in names]
+        return [self._verdict(name) for name in names]
+
+    def _verdict(self, name: str) -> Verdict:
+        if name in self.duplicates:
+            return Verdict(verdict="duplicate", of=name)
+        return Verdict(verdict="accepted", run_id=RunId(uuid4()), routed=self.routed, of=name)
 
 
 def pushing(admissions: Together, *names: str, size: int = 10) -> list[asyncio.Task[Verdict]]:
@@ -198,6 +204,24 @@ async def test_a_call_takes_no_more_deliveries_posts_and_bytes_than_it_should(ca
     assert max(map(len, calls.batches[-3:])) == 2  # of 50 channels each
 
 
+async def test_a_call_of_duplicates_says_nothing_about_how_many_channels_the_next_posts_go_to(calls, admissions):
+    calls.routed = together.MOST_DELIVERIES // 2
+    calls.duplicates = set("cd")
+    pushes = pushing(admissions, *"abcdefghijklmnopqrst")
+    await calls.are_busy()
+    for ended in (1, 2):
+        calls.let_one_go()
+        await eventually(lambda ended=ended: len(calls.batches) == 2 + ended)
+    assert calls.batches == [["a"], ["b"], ["c", "d"], ["e", "f"]]
+
+    calls.let_one_go()
+
+    await eventually(lambda: len(calls.batches) == 5)
+    assert calls.batches[4] == ["g", "h"]
+    calls.open.set()
+    assert [(await push).of for push in pushes] == list("abcdefghijklmnopqrst")
+
+
 async def test_a_post_larger_than_a_call_goes_alone(calls, admissions, monkeypatch):
     monkeypatch.setattr(together, "MOST_BYTES", 5)
     calls.open.set()
@@ -207,8 +231,26 @@ async def test_a_post_larger_than_a_call_goes_alone(calls, admissions, monkeypat
     assert len(answers) == 4
 
 
-async def test_a_post_that_the_database_refuses_fails_alone(calls, admissions):
-    calls.faults["d"] = asyncpg.DataError("no such date")
+def broken_contract() -> asyncpg.PostgresError:
+    exc = asyncpg.PostgresError("not a zone")
+    exc.sqlstate = "AP009"
+    return exc
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        asyncpg.DataError("no such date"),
+        asyncpg.CheckViolationError("not so"),
+        asyncpg.ProgramLimitExceededError("too long for its index"),
+        asyncpg.DeadlockDetectedError("with what others do"),
+        asyncpg.SerializationError("with what others do"),
+        broken_contract(),
+    ],
+    ids=lambda fault: fault.sqlstate,
+)
+async def test_a_post_that_the_database_refuses_fails_alone(calls, admissions, fault):
+    calls.faults["d"] = fault
     pushes = pushing(admissions, *"abcdef")
     await calls.are_busy()
 
@@ -217,6 +259,43 @@ async def test_a_post_that_the_database_refuses_fails_alone(calls, admissions):
 
     assert [answer.of for answer in answers if isinstance(answer, Verdict)] == list("abcef")
     assert answers[3] is calls.faults["d"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        asyncpg.LockNotAvailableError("after five seconds"),
+        asyncpg.QueryCanceledError("after nine seconds"),
+        asyncpg.DiskFullError("for everybody"),
+        asyncpg.InsufficientPrivilegeError("for everybody"),
+    ],
+    ids=lambda fault: fault.sqlstate,
+)
+async def test_what_no_post_is_to_blame_for_is_not_tried_again_for_each(calls, admissions, fault):
+    """Each would wait as long as all of them did."""
+    calls.faults["d"] = fault
+    pushes = pushing(admissions, *"abcdef")
+    await calls.are_busy()
+
+    calls.open.set()
+    answers = await asyncio.gather(*pushes, return_exceptions=True)
+
+    assert answers[2:] == [fault] * 4
+    assert calls.batches == [["a"], ["b"], list("cdef")]
+
+
+async def test_what_no_post_is_to_blame_for_also_ends_the_trying_one_by_one(calls, admissions):
+    calls.faults["d"] = asyncpg.DataError("no such date")
+    calls.faults["e"] = asyncpg.LockNotAvailableError("after five seconds")
+    pushes = pushing(admissions, *"abcdefg")
+    await calls.are_busy()
+
+    calls.open.set()
+    answers = await asyncio.gather(*pushes, return_exceptions=True)
+
+    assert [answer.of for answer in answers[:3]] == list("abc")
+    assert answers[3:] == [calls.faults[name] for name in "deee"]
+    assert calls.batches[2:] == [list("cdefg"), ["c"], ["d"], ["e"]]
 
 
 async def test_what_may_have_been_committed_is_not_said_again(calls, admissions):

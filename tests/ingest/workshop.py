@@ -117,10 +117,17 @@ class Workshop(Door):
 
 
 @asynccontextmanager
-async def workshop(database: Any, bucket: Bucket, *, resting: bool = False, **settings: Any) -> AsyncIterator[Workshop]:
+async def workshop(
+    database: Any,
+    bucket: Bucket,
+    *,
+    staged_of: type[StagedGateway] = StagedGateway,
+    resting: bool = False,
+    **settings: Any,
+) -> AsyncIterator[Workshop]:
     await database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
     async with (
-        ingesting(configured(database.url, bucket, **settings), resting=resting) as site,
+        ingesting(configured(database.url, bucket, **settings), staged_of=staged_of, resting=resting) as site,
         httpx.AsyncClient(timeout=10) as http,
     ):
         yield Workshop(site.url, http, database, Ear())

@@ -7,6 +7,7 @@ from datetime import timedelta
 import asyncpg
 import msgspec
 import pytest
+from autopost_runtime.database_errors import is_of_the_database
 from autopost_runtime.postgres import (
     NotConnected,
     is_retryable,
@@ -225,6 +226,12 @@ async def test_waiting_for_the_database_ends_when_the_service_stops(configure, u
         (asyncpg.SerializationError("again"), True, False),
         (asyncpg.DeadlockDetectedError("again"), True, False),
         (asyncpg.LockNotAvailableError("again"), True, False),
+        (asyncpg.DiskFullError("no room"), True, False),
+        (asyncpg.OutOfMemoryError("no room"), True, False),
+        (asyncpg.ConfigurationLimitExceededError("no room"), True, False),
+        (asyncpg.ReadOnlySQLTransactionError("a standby"), True, False),
+        (asyncpg.PostgresIOError("a broken disk"), True, False),
+        (asyncpg.IdleInTransactionSessionTimeoutError("too late"), True, False),
         (asyncpg.UniqueViolationError("twice"), False, False),
         (asyncpg.InvalidPasswordError("no"), False, False),
         (asyncpg.exceptions.DataError("not a number"), False, False),
@@ -235,6 +242,22 @@ async def test_waiting_for_the_database_ends_when_the_service_stops(configure, u
 )
 def test_every_error_says_whether_to_retry_and_whether_it_may_have_happened(exc, retryable, unknown):
     assert (is_retryable(exc), may_have_committed(exc)) == (retryable, unknown)
+
+
+@pytest.mark.parametrize(
+    ("exc", "of_the_database"),
+    [
+        (asyncpg.ForeignKeyViolationError("gone"), True),
+        (asyncpg.InsufficientPrivilegeError("not yours"), True),
+        (NotConnected(asyncpg.InvalidPasswordError("no")), True),
+        (ConnectionResetError(), True),
+        (asyncpg.InterfaceError("the server expects 1 argument for this query, 2 were passed"), False),
+        (KeyError("b"), False),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_what_the_database_says_is_told_from_mistakes_of_ours(exc, of_the_database):
+    assert is_of_the_database(exc) == of_the_database
 
 
 class Failing:

@@ -14,9 +14,13 @@ RETRYABLE_STATES = frozenset(
         "57P01",  # admin_shutdown
         "57P02",  # crash_shutdown
         "57P03",  # cannot_connect_now
-        "53300",  # too_many_connections
+        "25006",  # read_only_sql_transaction: a standby that is about to be the primary, or a disk that is nearly full
+        "25P03",  # idle_in_transaction_session_timeout: we were too slow, and all was rolled back
+        "58000",  # system_error
+        "58030",  # io_error
     }
 )
+INSUFFICIENT_RESOURCES = "53"  # the class: disk full, out of memory, too many connections
 UNKNOWN_STATES = frozenset({"57P01", "57P02", "40003"})  # the last: statement_completion_unknown
 NEVER_SENT_STATES = frozenset({"08001", "08004"})  # the connection was not made or refused
 NOT_THERE_YET = frozenset({"3D000", "22023"})  # no such database; no such role: migrations come first
@@ -39,11 +43,17 @@ def is_retryable(exc: BaseException) -> bool:
         case asyncpg.PostgresConnectionError():
             return True
         case asyncpg.PostgresError():
-            return exc.sqlstate in RETRYABLE_STATES
+            state = exc.sqlstate or ""
+            return state in RETRYABLE_STATES or state.startswith(INSUFFICIENT_RESOURCES)
         case asyncpg.InterfaceError():
             return not _is_our_mistake(exc)
         case _:
             return isinstance(exc, OSError)  # TimeoutError is one
+
+
+def is_of_the_database(exc: BaseException) -> bool:
+    """Whether the server said so or could not be reached; anything else is a mistake in our code."""
+    return isinstance(exc, asyncpg.PostgresError | NotConnected) or is_retryable(exc)
 
 
 def may_have_committed(exc: BaseException) -> bool:

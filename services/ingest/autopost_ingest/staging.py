@@ -29,6 +29,7 @@ from autopost_ingest.enqueue import Enqueuer
 from autopost_ingest.materialize import Materializer
 from autopost_ingest.normalize import Refused, media_type, normalize
 from autopost_ingest.staged_gateway import StagedGateway, StagedPost
+from autopost_ingest.trouble import put_up_with
 
 ATTEMPTS = 5
 """What a server that does not give its picture is worth."""
@@ -120,9 +121,7 @@ class Workers:
         try:
             leased = await self._gateway.lease_staged_posts(room, self._pace.per_workspace, self._pace.lease)
         except Exception as exc:
-            if not is_retryable(exc):
-                raise
-            get_logger().warning("staging.lease_failed", error=type(exc).__name__)
+            put_up_with(exc, "staging.lease_failed")
             return
         for post in leased:
             task = asyncio.create_task(self._work(post), name=f"staged {post.post_id}")

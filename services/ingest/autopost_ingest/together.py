@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import asyncpg
 from autopost_contracts.ids import EndpointId
-from autopost_runtime.postgres import may_have_committed
 from msgspec import Struct
 
 from autopost_ingest.crowds import Crowded
@@ -36,6 +35,12 @@ MOST_DELIVERIES = 2_000
 MOST_BYTES = 1024 * 1024
 MOST_WAITING = 300
 """In one line: as many as a few calls take; whoever comes on top is told so at once instead of waiting in vain."""
+
+FAULTS_OF_A_POST = frozenset({"21", "22", "23", "54", "AP"})
+"""By class of SQLSTATE: its rows, values, keys and size, and our contracts. Never that something took too long."""
+
+CONFLICTS = frozenset({"40001", "40P01"})
+"""Alone it holds fewer locks."""
 
 
 Ending = Verdict | Exception
@@ -74,6 +79,12 @@ class Line:
             return bool(self._waiting)
         enough = self.under_way if self.channels >= FEW_CHANNELS else max(PRICE, self.under_way * 3 // 2)
         return self.running < AT_ONCE and len(self._waiting) >= enough > 0
+
+    def learn(self, verdicts: Sequence[Verdict]) -> None:
+        """Only from posts that went somewhere: a duplicate says nothing about where the next one goes."""
+        routed = [verdict.routed for verdict in verdicts if verdict.verdict == "accepted"]
+        if routed:
+            self.channels = max(1, *routed)
 
     def next_batch(self) -> list[Waiting]:
         """As many as one call takes; whoever has given up waiting is left out."""
@@ -135,18 +146,30 @@ class Together:
     async def _admit_batch(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> Sequence[Ending]:
         try:
             return await self._ask(endpoint, line, pushes) if pushes else ()
-        except asyncpg.PostgresError as exc:
-            if len(pushes) == 1 or may_have_committed(exc):
-                return [exc] * len(pushes)
-            # All was rolled back for the sake of one: the others are not to suffer for it.
-            return [ending for push in pushes for ending in await self._admit_batch(endpoint, line, [push])]
         except Exception as exc:
-            return [exc] * len(pushes)
+            if len(pushes) == 1 or not _may_be_of_one(exc):
+                return [exc] * len(pushes)
+        # All was rolled back for the sake of one: the others are not to suffer for it.
+        return await self._admit_each(endpoint, line, pushes)
+
+    async def _admit_each(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> Sequence[Ending]:
+        endings: list[Ending] = []
+        for push in pushes:
+            endings += await self._admit_batch(endpoint, line, [push])
+            if isinstance(endings[-1], Exception) and not _may_be_of_one(endings[-1]):
+                break
+        return endings + endings[-1:] * (len(pushes) - len(endings))
 
     async def _ask(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> list[Verdict]:
         verdicts = await self._gateway.admit_posts(endpoint, pushes, audit_deduped=self._audit_deduped)
-        line.channels = max(1, *(verdict.routed for verdict in verdicts))
+        line.learn(verdicts)
         return verdicts
+
+
+def _may_be_of_one(exc: Exception) -> bool:
+    """Whether one post can be why all were rolled back; anything else each of them would meet again, and wait for."""
+    state = (exc.sqlstate or "") if isinstance(exc, asyncpg.PostgresError) else ""
+    return state[:2] in FAULTS_OF_A_POST or state in CONFLICTS
 
 
 def _settle(waiting: Waiting, ending: Ending) -> None:

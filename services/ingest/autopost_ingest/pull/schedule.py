@@ -21,6 +21,7 @@ from autopost_ingest.pull.endings import Ended, Interrupted, PullFailed, PullRej
 from autopost_ingest.pull.gateway import Claim, Outcome, PullGateway
 from autopost_ingest.pull.one import PullOne
 from autopost_ingest.pull.sources import Misconfigured
+from autopost_ingest.trouble import put_up_with
 
 pulls_total = metrics.counter("autopost_pulls_total", "Pulls of sources, by kind and outcome.")
 
@@ -72,9 +73,7 @@ class Puller:
         try:
             claims = await self._claim(tick)
         except Exception as exc:
-            if not is_retryable(exc):
-                raise
-            get_logger().warning("pull.not_claimed", error=type(exc).__name__)
+            put_up_with(exc, "pull.not_claimed")
             return 0
         for claim in claims:
             task = asyncio.create_task(self._pull(claim, tick), name=f"pull {claim.source_id}")
