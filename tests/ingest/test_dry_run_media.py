@@ -32,6 +32,7 @@ from harness.eventually import eventually
 from harness.telegram_media import png
 
 from ingest.door import DEMO_WORKSPACE, SHOP, Door, Ear
+from ingest.small_disk import small_disk
 from ingest.test_dry_run import dry_run, everything, told
 
 PICTURE = png(800, 20)
@@ -52,6 +53,8 @@ class Gallery:
             return web.Response(status=404)
         if request.path == "/page.png":
             return web.Response(text="<html>", content_type="image/png")
+        if request.path == "/large.png":
+            return web.Response(body=PICTURE.ljust(1_000_000, b"\0"))
         if request.path == "/slow.png":
             await self.opens.wait()
         return web.Response(body=PICTURE, content_type="text/plain")
@@ -183,3 +186,10 @@ async def test_the_wait_for_a_turn_ends_with_the_time_for_all_of_it() -> None:
             await media.materialize(workspace, request, skip=False)
 
     assert (crowded.value.status, "media=skip" in (crowded.value.detail or "")) == (503, True)
+
+
+async def test_a_full_disk_is_no_fault_of_the_post(door: Door, gallery: Gallery) -> None:
+    with small_disk(100_000):
+        answer = await dry_run(door, post(f"{gallery.url}/large.png"))
+
+    assert (answer.status_code, "media=skip" in answer.json()["detail"]) == (503, True)

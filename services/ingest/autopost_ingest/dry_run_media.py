@@ -9,7 +9,7 @@ from autopost_runtime.fetch import Unfetched
 from msgspec.structs import replace
 
 from autopost_ingest.crowds import Crowded, Turns
-from autopost_ingest.download import Downloaded, Downloader
+from autopost_ingest.download import Downloaded, Downloader, Unstored
 from autopost_ingest.gateway import Origin
 from autopost_ingest.materialize import Materializer
 from autopost_ingest.normalize import Normalized, Refused, media_type, normalize
@@ -43,7 +43,7 @@ class DryMedia:
     async def materialize(self, workspace: WorkspaceId, request: PostRequest, *, skip: bool) -> tuple[Normalized, bool]:
         """And whether it is whole: with ``skip`` what stands at a URL is left there.
 
-        Raises ``Refused``, or ``Crowded`` when others of the workspace were fetching all the time.
+        Raises ``Refused``, or ``Crowded`` when there was no turn or no room to fetch it.
         """
         normalized = normalize(request)
         remote = [place for place, item in enumerate(request.media) if item.url is not None]
@@ -98,6 +98,8 @@ class _Fetching:
                 self._found[key] = _origin(medium)
         except Unfetched as exc:
             raise Refused(field, f"it cannot be fetched: {exc.code}") from None
+        except Unstored:
+            raise Crowded("there is no room to fetch media to; try again or say media=skip") from None
 
 
 def _origin(medium: Downloaded) -> Origin:
