@@ -13,6 +13,8 @@ from msgspec.structs import replace
 ONE = "sha256:" + "1" * 64
 TWO = "sha256:" + "2" * 64
 
+GO = Button("Go", "https://example.org")
+
 GOLDEN = [
     (
         PostRequest(text="hello"),
@@ -250,6 +252,8 @@ def test_the_same_link_written_differently_is_the_same(one: str, other: str) -> 
         (PostRequest(text="a", links=("https://ok.example/", "not a url")), "links[1]"),
         (PostRequest(text="a", links=("http://[::1",)), "links[0]"),
         (PostRequest(text="a", buttons=(Button("Go", "javascript:alert(1)"),)), "buttons[0].url"),
+        (PostRequest(text="a", buttons=((GO,), (GO, Button("Go", "nowhere")))), "buttons[1][1].url"),
+        (PostRequest(text="a", buttons=((), GO, Button("Go", "nowhere"))), "buttons[2].url"),
         (PostRequest(text="a", media=(MediaItem("image"),)), "media[0]"),
         (
             PostRequest(media=(MediaItem("image", file_id="x"), MediaItem("image", blob_ref=ONE, file_id="x"))),

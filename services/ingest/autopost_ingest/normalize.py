@@ -190,12 +190,18 @@ def canonical_url(text: str) -> str | None:
 
 def _rows(buttons: tuple[Button | tuple[Button, ...], ...]) -> tuple[tuple[Button, ...], ...]:
     """A button outside a row is a row of its own."""
-    rows = [row if isinstance(row, tuple) else (row,) for row in buttons]
-    return tuple(
-        tuple(Button(_text(button.text), _url(button.url, f"buttons[{place}].url")) for button in row)
-        for place, row in enumerate(rows)
-        if row
-    )
+    rows = (_row(row, f"buttons[{place}]") for place, row in enumerate(buttons))
+    return tuple(row for row in rows if row)
+
+
+def _row(row: Button | tuple[Button, ...], field: str) -> tuple[Button, ...]:
+    if isinstance(row, Button):
+        return (_button(row, field),)
+    return tuple(_button(button, f"{field}[{place}]") for place, button in enumerate(row))
+
+
+def _button(button: Button, field: str) -> Button:
+    return Button(_text(button.text), _url(button.url, f"{field}.url"))
 
 
 def _tags(tags: Sequence[str]) -> tuple[str, ...]:
