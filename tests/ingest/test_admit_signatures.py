@@ -77,7 +77,7 @@ async def test_a_signed_post_is_accepted_and_its_webhook_id_is_its_source_ref(do
     answer = await door.post(signed(name="msg_7"))
 
     assert answer.status_code == 202
-    assert await door.door.sql("SELECT source_ref FROM ingress_receipts") == "msg_7"
+    assert await door.door.sql("SELECT source_ref FROM ingress_receipts") == "webhook:msg_7"
     assert await door.door.sql("SELECT workspace_id FROM messages") == DEMO_WORKSPACE
 
 
@@ -87,6 +87,25 @@ async def test_the_source_ref_of_the_body_goes_before_the_webhook_id(door: Signi
     await door.post(signed(body=body), body)
 
     assert await door.door.sql("SELECT source_ref FROM ingress_receipts") == "mine"
+
+
+async def test_a_source_ref_of_the_same_letters_as_a_webhook_id_is_another_post(door: SigningDoor) -> None:
+    await door.post(signed(name="42"))
+
+    answer = await door.door.post({"text": "another", "source_ref": "42"})
+
+    assert answer.status_code == 202
+    assert (await door.door.rows())["messages"] == 2
+
+
+@pytest.mark.parametrize("name", ["42", "x" * 248])
+async def test_a_sender_without_a_signature_can_name_a_signed_post(door: SigningDoor, name: str) -> None:
+    """Whoever has the secret of an endpoint may repeat what came in there; no id is too long for that."""
+    await door.post(signed(name=name))
+
+    answer = await door.door.post({"text": "signed", "source_ref": f"webhook:{name}"})
+
+    assert (answer.status_code, answer.json()["of"]) == (200, "source_ref")
 
 
 @pytest.mark.parametrize("late", [0, 280, -280])
@@ -174,7 +193,7 @@ async def test_whatever_does_not_fit_is_refused_in_the_same_words(
         ("webhook-id", None),
         ("webhook-id", ""),
         ("webhook-id", "two words"),
-        ("webhook-id", "x" * 257),
+        ("webhook-id", "x" * 249),
         ("webhook-timestamp", None),
         ("webhook-timestamp", ""),
         ("webhook-timestamp", "now"),

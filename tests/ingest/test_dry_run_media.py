@@ -1,19 +1,23 @@
 """A dry run of a post whose media stands at a URL: fetched and thrown away, or skipped."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from ipaddress import ip_network
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 from aiohttp import web
+from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.payload import MediaItem, PostRequest
 from autopost_contracts.subjects import Topology
 from autopost_ingest.admit import Admission
+from autopost_ingest.crowds import Crowded, Turns
 from autopost_ingest.download import Downloader, Limits
 from autopost_ingest.dry_run import DryRunner
-from autopost_ingest.dry_run_media import DryMedia
+from autopost_ingest.dry_run_media import SHARE, DryMedia
 from autopost_ingest.enqueue import Enqueuer
 from autopost_ingest.gateway import Gateway
 from autopost_ingest.materialize import Materializer
@@ -24,9 +28,11 @@ from autopost_runtime.fetch import Fetcher
 from autopost_runtime.postgres import open_database
 from autopost_runtime.web import Site, serve
 from harness.databases import Database
+from harness.eventually import eventually
 from harness.telegram_media import png
 
-from ingest.door import Door, Ear
+from ingest.door import DEMO_WORKSPACE, SHOP, Door, Ear
+from ingest.small_disk import small_disk
 from ingest.test_dry_run import dry_run, everything, told
 
 PICTURE = png(800, 20)
@@ -34,10 +40,11 @@ PICTURE = png(800, 20)
 
 
 class Gallery:
-    """A web server with pictures; ``asked`` counts."""
+    """A web server with pictures; ``asked`` counts. A slow one is shown when it ``opens``."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.opens = asyncio.Event()
         self.url = ""
 
     async def show(self, request: web.Request) -> web.Response:
@@ -46,6 +53,10 @@ class Gallery:
             return web.Response(status=404)
         if request.path == "/page.png":
             return web.Response(text="<html>", content_type="image/png")
+        if request.path == "/large.png":
+            return web.Response(body=PICTURE.ljust(1_000_000, b"\0"))
+        if request.path == "/slow.png":
+            await self.opens.wait()
         return web.Response(body=PICTURE, content_type="text/plain")
 
     @asynccontextmanager
@@ -150,3 +161,35 @@ async def test_it_cannot_be_led_inside(door: Door) -> None:
 
     assert (answer.status_code, answer.json()["field"]) == (422, "media[0].url")
     assert "cannot be fetched" in answer.json()["detail"]
+
+
+async def test_nobody_waits_for_what_another_tenant_fetches(door: Door, gallery: Gallery) -> None:
+    slow = [asyncio.create_task(dry_run(door, post(f"{gallery.url}/slow.png"))) for _ in range(10 * SHARE)]
+    await eventually(lambda: "/slow.png" in gallery.asked)
+
+    found = await told(door, post(f"{gallery.url}/a.png"), secret=SHOP)
+
+    assert found["content_hash"]
+    assert gallery.asked.count("/slow.png") <= SHARE
+    gallery.opens.set()
+    assert {answer.status_code for answer in await asyncio.gather(*slow)} == {200}
+
+
+async def test_the_wait_for_a_turn_ends_with_the_time_for_all_of_it() -> None:
+    turns, workspace = Turns(1), WorkspaceId(DEMO_WORKSPACE)
+    downloader = Downloader(Fetcher(Guard()), Limits())
+    media = DryMedia(cast(Materializer, None), downloader, turns=turns, within=timedelta(milliseconds=1))
+    request = PostRequest(media=(MediaItem("photo", url="https://a.example/a.png"),))
+
+    async with turns.of(workspace):
+        with pytest.raises(Crowded) as crowded:
+            await media.materialize(workspace, request, skip=False)
+
+    assert (crowded.value.status, "media=skip" in (crowded.value.detail or "")) == (503, True)
+
+
+async def test_a_full_disk_is_no_fault_of_the_post(door: Door, gallery: Gallery) -> None:
+    with small_disk(100_000):
+        answer = await dry_run(door, post(f"{gallery.url}/large.png"))
+
+    assert (answer.status_code, "media=skip" in answer.json()["detail"]) == (503, True)

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 from autopost_contracts.payload import MediaType
-from autopost_ingest.download import Downloaded, Downloader, Limits
+from autopost_ingest.download import Downloaded, Downloader, Limits, Unstored
 from autopost_ingest.file_name import LONGEST, file_name
 from autopost_ingest.media_types import HEAD, content_type_of, fits
 from autopost_runtime.fetch import Fetcher, Unfetched
 from yarl import URL
 
 from ingest.pictures import GIF, GUARD, JPEG, MP4, PDF, PNG, Pictures
+from ingest.small_disk import small_disk
 
 FETCHER = Fetcher(GUARD)
 WEBP = {
@@ -259,3 +260,12 @@ def test_a_name_is_what_server_or_url_call_it_made_harmless(
     url: str, disposition: str | None, content_type: str, name: str | None
 ) -> None:
     assert file_name(URL(url), disposition, content_type) == name
+
+
+@pytest.mark.parametrize(("size", "room"), [(1_000_000, 100_000), (6_000, 4_096)])
+async def test_a_full_disk_is_no_fault_of_who_shows_the_picture(site: Pictures, size: int, room: int) -> None:
+    """Also when it is noticed only as the last bytes leave the buffer."""
+    url = site.put("/a.png", PNG.ljust(size, b"\0"))
+
+    with small_disk(room), pytest.raises(Unstored):
+        await download(url)

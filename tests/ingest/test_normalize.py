@@ -13,6 +13,8 @@ from msgspec.structs import replace
 ONE = "sha256:" + "1" * 64
 TWO = "sha256:" + "2" * 64
 
+GO = Button("Go", "https://example.org")
+
 GOLDEN = [
     (
         PostRequest(text="hello"),
@@ -250,6 +252,8 @@ def test_the_same_link_written_differently_is_the_same(one: str, other: str) -> 
         (PostRequest(text="a", links=("https://ok.example/", "not a url")), "links[1]"),
         (PostRequest(text="a", links=("http://[::1",)), "links[0]"),
         (PostRequest(text="a", buttons=(Button("Go", "javascript:alert(1)"),)), "buttons[0].url"),
+        (PostRequest(text="a", buttons=((GO,), (GO, Button("Go", "nowhere")))), "buttons[1][1].url"),
+        (PostRequest(text="a", buttons=((), GO, Button("Go", "nowhere"))), "buttons[2].url"),
         (PostRequest(text="a", media=(MediaItem("image"),)), "media[0]"),
         (
             PostRequest(media=(MediaItem("image", file_id="x"), MediaItem("image", blob_ref=ONE, file_id="x"))),
@@ -271,6 +275,67 @@ def test_nonsense_is_refused_by_the_name_of_its_field(request_: PostRequest, fie
         normalize(request_)
 
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://exa mple.com/",
+        "https://exa\u3000mple.com/",
+        "https://<b>/",
+        "https://%zz/",
+        "https://ex%41mple.com/",
+        "https://.",
+        "https://a..b/",
+        "https://.a/",
+        'https://a"b/',
+        "https://a{b}/",
+        "https://a\tb/x",
+        "https://a.example/x\ny",
+        "https://a.example/\x00",
+        "https://a.example/x\x7f",
+        "https://a.example/x\x85y",
+        "https://a.example/x y",
+        "https://a.example/?q=x y",
+        f"https://{'a' * 64}.example/",
+        "http://[v1.a:b]/",
+        "http://[::1%25<b>]/",
+    ],
+)
+def test_a_url_that_leads_nowhere_is_refused(url: str) -> None:
+    for request, field in (
+        (PostRequest(text="a", links=(url,)), "links[0]"),
+        (PostRequest(text="a", buttons=(Button("Go", url),)), "buttons[0].url"),
+        (PostRequest(media=(MediaItem("image", url=url),)), "media[0].url"),
+    ):
+        with pytest.raises(Refused) as refused:
+            normalize(request)
+        assert (refused.value.field, refused.value.reason) == (field, "expected an absolute http or https URL")
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        (" https://Example.org \n", "https://example.org/"),
+        (
+            "https://пример.рф/путь?q=я#да",
+            "https://xn--e1afmkfd.xn--p1ai/%D0%BF%D1%83%D1%82%D1%8C?q=%D1%8F#%D0%B4%D0%B0",
+        ),
+        ("https://☃.net/", "https://xn--n3h.net/"),
+        ("https://münchen。de/", "https://xn--mnchen-3ya.de/"),
+        ("https://a.example/\u00a0\u200b<b>", "https://a.example/%C2%A0%E2%80%8B%3Cb%3E"),
+        ("https://a_b.-c.example.:8443/", "https://a_b.-c.example.:8443/"),
+        ("http://[2001:DB8::1]:8080/a", "http://[2001:db8::1]:8080/a"),
+        ("http://[::ffff:1.2.3.4]/", "http://[::ffff:102:304]/"),
+        ("http://[fe80::1%25eth0]/", "http://[fe80::1%25eth0]/"),
+        ("http://127.0.0.1/", "http://127.0.0.1/"),
+        ("http://localhost:8000/", "http://localhost:8000/"),
+        ("https://me:p%40ss@a.example/", "https://me:p%40ss@a.example/"),
+        (f"https://{'a' * 63}.example/", f"https://{'a' * 63}.example/"),
+    ],
+)
+def test_a_url_that_leads_somewhere_is_kept_in_its_one_form(url: str, kept: str) -> None:
+    assert normalize(PostRequest(links=(url,))).content.links == (kept,)
 
 
 SPACED = st.text(st.sampled_from("ab\u00e9e\u0301 \n\r\t\u00a0\u2003\u200b\u2028\x1c\x85<pre>/`"), max_size=40)

@@ -312,6 +312,15 @@ async def test_an_item_with_nothing_to_say_is_told_once(pulls: Pulls, site: Site
     assert await pulls.texts() == ["<b>Title 1</b>"]
 
 
+async def test_an_item_goes_without_a_link_that_leads_nowhere(pulls: Pulls, site: Site) -> None:
+    await pulls.add("blog", "rss", url=site.put("/feed", rss(entry(1, "<link>https://exa mple.com/</link>"))))
+
+    async with pulls.replica() as replica:
+        await replica.puller.round()
+
+    assert await pulls.texts() == ["<b>Title 1</b>"]
+
+
 async def test_an_item_that_the_database_will_not_have_is_passed_over_alone(pulls: Pulls, site: Site) -> None:
     await pulls.sql("ALTER TABLE messages ADD CONSTRAINT not_seven CHECK (source_ref <> '0007')")
     await pulls.add("blog", "rss", url=site.put("/feed", numbered(20), headers={"ETag": '"1"'}))

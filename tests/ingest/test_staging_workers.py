@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 from aiohttp import web
 from autopost_ingest.staged_gateway import StagedGateway, StagedPost
+from autopost_ingest.staging import ATTEMPTS
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
@@ -15,7 +16,8 @@ from harness.telegram_media import png
 
 from ingest.door import SHOP, SHOP_WORKSPACE
 from ingest.pictures import PNG, Handler, Pictures
-from ingest.workshop import keys, workshop
+from ingest.small_disk import small_disk
+from ingest.workshop import Workshop, keys, workshop
 
 DIGEST = sha256(PNG).hexdigest()
 
@@ -160,25 +162,41 @@ async def test_one_error_of_the_database_does_not_end_staging(
         await shop.became(await shop.stage(site.put("/cat.png", PNG)), "enqueued")
 
 
+async def tried_more_often_than_senders_are_worth(shop: Workshop) -> None:
+    for attempt in range(1, ATTEMPTS + 2):
+
+        async def tried(wanted: int = attempt) -> bool:
+            query = "SELECT attempt = $1 AND status = 'staged' FROM staged_posts"
+            return bool(await shop.sql(query, wanted))
+
+        await eventually(tried)
+        await shop.hurry()
+
+
 async def test_a_store_that_is_away_is_not_the_senders_fault(
     seeded_database: Database, s3: Bucket, site: Pictures
 ) -> None:
     async with workshop(seeded_database, s3, s3_bucket="nowhere-to-be-found") as shop:
         post = await shop.stage(site.put("/cat.png", PNG))
-        for attempt in range(1, 7):
-
-            async def tried(wanted: int = attempt) -> bool:
-                query = "SELECT attempt = $1 AND status = 'staged' FROM staged_posts"
-                return bool(await shop.sql(query, wanted))
-
-            await eventually(tried)
-            await shop.hurry()
+        await tried_more_often_than_senders_are_worth(shop)
 
     async with workshop(seeded_database, s3) as shop:
         await shop.hurry()
         await shop.became(post, "enqueued")
 
     assert await shop.sql("SELECT puts FROM media_fetches") == []
+
+
+async def test_a_full_disk_is_not_the_senders_fault(seeded_database: Database, s3: Bucket, site: Pictures) -> None:
+    async with workshop(seeded_database, s3) as shop:
+        with small_disk(100_000):
+            post = await shop.stage(site.put("/cat.png", PNG.ljust(1_000_000, b"\0")))
+            await tried_more_often_than_senders_are_worth(shop)
+            error = (await shop.told(post["post_id"])).json()["error"]
+        await shop.hurry()
+        await shop.became(post, "enqueued")
+
+    assert error == {"code": "store_away"}
 
 
 async def test_a_request_that_this_version_cannot_read_waits_and_keeps_nobody_else_waiting(

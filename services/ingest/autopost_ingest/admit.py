@@ -25,7 +25,7 @@ from autopost_ingest.normalize import Refused
 from autopost_ingest.reading import read_post
 from autopost_ingest.refusals import Refusals, Silence, refuse
 from autopost_ingest.samples import Samples, sample_of
-from autopost_ingest.signatures import Signatures, Unsigned
+from autopost_ingest.signatures import NAMED, Signatures, Unsigned
 
 RETRY_WHEN_PAUSED = "60"
 BODY_MEMORY = 32 * 1024 * 1024
@@ -83,7 +83,7 @@ class Admission:
         self.bodies.hand_over(request, tenant(endpoint.workspace_id))
         await self.pass_bucket(endpoint)
         post = read_post(request[READ])  # it was read for its signature
-        return post if post.source_ref else replace(post, source_ref=request[WEBHOOK_ID])
+        return post if post.source_ref else replace(post, source_ref=NAMED + request[WEBHOOK_ID])
 
     async def read(self, request: web.Request, endpoint: Endpoint) -> bytes:
         return await self.bodies.read(request, endpoint.max_payload_bytes, tenant(endpoint.workspace_id))

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from autopost_contracts.payload import MediaType
 from autopost_runtime.objects import CHUNK, Objects
 
-from autopost_ingest.download import Downloaded, Downloader, check_fit
+from autopost_ingest.download import Downloaded, Downloader, Unstored, check_fit
 from autopost_ingest.staged_gateway import StagedGateway, StagedPost, Taken
 
 GLANCE = timedelta(milliseconds=200)
@@ -26,10 +26,6 @@ AT_ONCE = 2
 
 class LeaseLost(Exception):  # noqa: N818  named for what happened
     """The post is somebody else's now; what was done for it is dropped."""
-
-
-class Unstored(Exception):  # noqa: N818  named for what happened
-    """Our own store did not take it: not the sender's fault."""
 
 
 class Bringer:

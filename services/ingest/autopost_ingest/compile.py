@@ -18,7 +18,7 @@ PROFILES_REMEMBERED = 64
 
 
 class Profiles:
-    """The render profiles lately needed in each workspace."""
+    """The render profiles lately needed in each workspace; a post may need more than are remembered."""
 
     def __init__(self) -> None:
         self._by_workspace: OrderedDict[WorkspaceId, dict[str, Profile]] = OrderedDict()
@@ -29,9 +29,9 @@ class Profiles:
     def learn(self, workspace: WorkspaceId, profiles: tuple[Profile, ...]) -> None:
         known = self._by_workspace.setdefault(workspace, {})
         self._by_workspace.move_to_end(workspace)
-        if len(known) + len(profiles) > PROFILES_REMEMBERED:
-            known.clear()
         known.update({profile.profile_hash: profile for profile in profiles})
+        for oldest in list(known)[:-PROFILES_REMEMBERED]:
+            del known[oldest]
         if len(self._by_workspace) > WORKSPACES_REMEMBERED:
             self._by_workspace.popitem(last=False)
 

@@ -1,8 +1,10 @@
 """Nobody may take all the room: shares of the memory for bodies, and of the requests under way, by who takes them."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Hashable
 from functools import lru_cache
+from weakref import WeakValueDictionary
 
 from autopost_contracts.ids import EndpointId, WorkspaceId
 from autopost_runtime.web import Problem
@@ -95,3 +97,14 @@ class Places:
         taken = self._taken.pop(workspace) - 1
         if taken:
             self._taken[workspace] = taken
+
+
+class Turns:
+    """For what may take long: each workspace has so many, and waits for its own alone."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._by_workspace: WeakValueDictionary[WorkspaceId, asyncio.Semaphore] = WeakValueDictionary()
+
+    def of(self, workspace: WorkspaceId) -> asyncio.Semaphore:
+        return self._by_workspace.setdefault(workspace, asyncio.Semaphore(self._most))

@@ -3,8 +3,8 @@
 The bytes go to disk as they come, so memory does not grow with them. A process that dies leaves no file behind.
 """
 
-from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from copy import copy
 from datetime import timedelta
 from hashlib import sha256
@@ -24,6 +24,10 @@ LONGEST_WAIT = timedelta(minutes=10)
 """A server may ask us to wait; for longer than this we do not."""
 
 _AGAIN = frozenset({408, 425, 429})
+
+
+class Unstored(Exception):  # noqa: N818  named for what happened
+    """Our own disk or store did not take it: not the sender's fault."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -71,9 +75,9 @@ class Downloader:
 
     @asynccontextmanager
     async def download(self, url: str, kind: MediaType) -> AsyncIterator[Downloaded]:
-        """Raises ``Unfetched``."""
+        """Raises ``Unfetched`` or ``Unstored``."""
         limits = self.limits
-        with TemporaryFile() as file:
+        with _nameless_file() as file:
             async with self._fetcher.fetch(
                 url, limit=limits.of(kind), within=limits.within, idle=limits.idle
             ) as fetched:
@@ -107,8 +111,31 @@ async def _drained(fetched: Fetched, file: BinaryIO) -> str:
     digest = sha256()
     async for chunk in fetched.chunks():
         digest.update(chunk)
-        file.write(chunk)
+        with _our_own_fault():
+            file.write(chunk)
+    with _our_own_fault():
+        file.flush()
     return digest.hexdigest()
+
+
+@contextmanager
+def _nameless_file() -> Iterator[BinaryIO]:
+    with _our_own_fault():
+        file = TemporaryFile()  # noqa: SIM115  closed below, whatever the disk says
+    try:
+        yield file
+    finally:
+        with suppress(OSError):  # what a full disk did not take is tried again, and is not missed
+            file.close()
+
+
+@contextmanager
+def _our_own_fault() -> Iterator[None]:
+    """Around what only our disk can refuse: further out an ``OSError`` is taken for one of the connection."""
+    try:
+        yield
+    except OSError as exc:
+        raise Unstored from exc
 
 
 def _checked_type(file: BinaryIO, kind: MediaType) -> str:

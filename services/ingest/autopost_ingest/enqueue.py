@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import msgspec
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.payload import Content, PostRequest
-from autopost_contracts.plan import Profile
 from autopost_contracts.subjects import Topology
 from autopost_runtime import telemetry
 from autopost_runtime.identity import new_id_text
@@ -26,7 +25,7 @@ Answer = TypeVar("Answer", Verdict, Finished)
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 ROUNDS = 3
-"""How often a post is compiled anew when profiles appear that it was not compiled for."""
+"""How often a post is offered when profiles appear that it was not compiled for."""
 
 
 class ProfilesUnsettled(Exception):  # noqa: N818  named for what happened
@@ -116,21 +115,14 @@ class Enqueuer:
     ) -> Answer:
         """Asks with a rendering for every profile; ``ask`` is told whether it was asked before."""
         post = post_of(request, normalized)
-        profiles = self._profiles.known(workspace)
-        again = False
-        for _ in range(ROUNDS):
-            post["renderings"] = compile_for(normalized, profiles)
-            verdict = await ask(post, again)
+        post["renderings"] = compile_for(normalized, self._profiles.known(workspace))
+        for turn in range(ROUNDS):
+            verdict = await ask(post, turn > 0)
             if verdict.verdict != "missing_profiles":
                 return verdict
-            again = True
-            profiles = self._learn(workspace, verdict.missing_profiles)
+            self._profiles.learn(workspace, verdict.missing_profiles)
+            post["renderings"] += compile_for(normalized, verdict.missing_profiles)
         raise ProfilesUnsettled
-
-    def _learn(self, workspace: WorkspaceId, missing: tuple[Profile, ...]) -> tuple[Profile, ...]:
-        self._profiles.learn(workspace, missing)
-        known = {profile.profile_hash: profile for profile in self._profiles.known(workspace)}
-        return tuple((known | {profile.profile_hash: profile for profile in missing}).values())
 
 
 def payload_hash_of(request: PostRequest) -> str:

@@ -27,6 +27,11 @@ _CODE = {
     "Markdown": (re.compile("```"), re.compile("```")),
 }
 _BLOB_REF = re.compile(r"sha256:[0-9a-f]{64}")
+_LABEL = "[0-9a-z_-]{1,63}"
+_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?|[0-9a-f.]*:[0-9a-f:.]*(%[\w.~%-]+)?", re.ASCII | re.IGNORECASE)
+"""A name in the letters that name servers know, or an address; the parser has looked at what is between brackets."""
+_UNSEEN = re.compile(r"[\x00-\x20\x7f-\x9f]")
+"""Parsers disagree about them: some leave them out, and it is another URL."""
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _UNTIDY = ("  ", " \n", "\n ", "\n\n\n")
 _SOURCES = ("blob_ref", "file_id", "attachment_token", "url")
@@ -165,23 +170,38 @@ def _pieces(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> It
 
 
 def _url(text: str, field: str) -> str:
+    url = canonical_url(text)
+    if url is None:
+        raise Refused(field, "expected an absolute http or https URL")
+    return url
+
+
+def canonical_url(text: str) -> str | None:
+    """In its one form; ``None`` when it leads nowhere."""
+    text = text.strip()
     try:
-        url = URL(text.strip())
-        if url.scheme not in ("http", "https") or not url.host:
-            raise Refused(field, "expected an absolute http or https URL")
-        return canonicalize_url(str(url), keep_fragments=True)
+        url = URL(text)
+        if url.scheme in ("http", "https") and _HOST.fullmatch(url.raw_host or "") and not _UNSEEN.search(text):
+            return canonicalize_url(str(url), keep_fragments=True)
     except ValueError:
-        raise Refused(field, "expected an absolute http or https URL") from None
+        pass
+    return None
 
 
 def _rows(buttons: tuple[Button | tuple[Button, ...], ...]) -> tuple[tuple[Button, ...], ...]:
     """A button outside a row is a row of its own."""
-    rows = [row if isinstance(row, tuple) else (row,) for row in buttons]
-    return tuple(
-        tuple(Button(_text(button.text), _url(button.url, f"buttons[{place}].url")) for button in row)
-        for place, row in enumerate(rows)
-        if row
-    )
+    rows = (_row(row, f"buttons[{place}]") for place, row in enumerate(buttons))
+    return tuple(row for row in rows if row)
+
+
+def _row(row: Button | tuple[Button, ...], field: str) -> tuple[Button, ...]:
+    if isinstance(row, Button):
+        return (_button(row, field),)
+    return tuple(_button(button, f"{field}[{place}]") for place, button in enumerate(row))
+
+
+def _button(button: Button, field: str) -> Button:
+    return Button(_text(button.text), _url(button.url, f"{field}.url"))
 
 
 def _tags(tags: Sequence[str]) -> tuple[str, ...]:

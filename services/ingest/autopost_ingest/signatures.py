@@ -30,7 +30,10 @@ MOST_SIGNATURES = 10
 NOBODY = bytes(32)
 """Compared with when there is no such endpoint, so that this takes as long."""
 
-_ID = re.compile(r"[!-~]{1,256}")
+NAMED = "webhook:"
+"""Before a ``webhook-id`` that is the ``source_ref`` of its post, since bodies name theirs as they like."""
+
+_ID = re.compile(r"[!-~]{1,248}")  # what a source_ref may have beside that
 _TIMESTAMP = re.compile(r"[0-9]{1,12}")
 
 _signed = metrics.counter("autopost_ingress_signatures_total", "Signed requests, by the secret that fitted.")

@@ -24,7 +24,8 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 from yarl import URL
 
-from autopost_ingest.bring import Bringer, LeaseLost, Unstored
+from autopost_ingest.bring import Bringer, LeaseLost
+from autopost_ingest.download import Unstored
 from autopost_ingest.enqueue import Enqueuer
 from autopost_ingest.materialize import Materializer
 from autopost_ingest.normalize import Refused, media_type, normalize

@@ -12,6 +12,7 @@ from typing import Any
 
 import asyncpg
 from autopost_contracts.payload import PostRequest
+from autopost_contracts.plan import Profile
 from autopost_contracts.subjects import Topology
 from autopost_runtime.jetstream import Bus
 from msgspec import Struct
@@ -147,10 +148,11 @@ class Bringer:
 
     async def _settle(self, posts: Sequence[_Post], cursor: dict[str, Any], *, last: bool) -> None:
         workspace = self._claim.workspace_id
+        profiles = self._profiles.known(workspace)
         refused = [item_refused(post.ref, post.problem) for post in posts if post.problem]
         for turn in range(1, ROUNDS + 1):
             try:
-                taken = await self._call(await self._compiled(posts), refused, cursor, last=last)
+                taken = await self._call(await self._compiled(posts, profiles), refused, cursor, last=last)
             except asyncpg.PostgresError as exc:
                 if exc.sqlstate not in _HELD_BY_OTHERS or turn == ROUNDS:
                     raise
@@ -158,9 +160,10 @@ class Bringer:
             if taken.verdict != "missing_profiles":
                 return
             self._profiles.learn(workspace, taken.missing_profiles)
+            profiles += taken.missing_profiles
         raise PullFailed("channels_changing", "channels are being changed")
 
-    async def _compiled(self, posts: Sequence[_Post]) -> list[dict[str, Any]]:
+    async def _compiled(self, posts: Sequence[_Post], profiles: tuple[Profile, ...]) -> list[dict[str, Any]]:
         source_id = self._claim.source_id
         compiled = []
         for post in posts:
@@ -169,7 +172,7 @@ class Bringer:
             if post.normalized is None or post.request.media:
                 compiled.append(post_to_stage(post.request, post.ref, source_id))
                 continue
-            renderings = compile_for(post.normalized, self._profiles.known(self._claim.workspace_id))
+            renderings = compile_for(post.normalized, profiles)
             compiled.append(post_to_enqueue(post.request, post.normalized, post.ref, source_id, renderings))
             await asyncio.sleep(0)  # a chunk is a lot of work, and requests are waiting
         return compiled

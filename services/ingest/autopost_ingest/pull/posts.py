@@ -7,7 +7,7 @@ from autopost_contracts.payload import Button, MediaItem, PostRequest
 from autopost_runtime import telemetry
 from msgspec.structs import replace
 
-from autopost_ingest.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized, Refused, normalize
+from autopost_ingest.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized, Refused, canonical_url, normalize
 from autopost_ingest.pull.items import Item
 from autopost_ingest.pull.sources import Options
 from autopost_ingest.pull.wild_html import escaped
@@ -18,7 +18,7 @@ LONGEST_LINK = 2048
 
 
 def request_of(item: Item, options: Options, *, with_media: bool = True) -> PostRequest:
-    url = item.url if len(item.url) <= LONGEST_LINK else ""
+    url = item.url if len(item.url) <= LONGEST_LINK and canonical_url(item.url) else ""
     linked = "link" in options.include and options.button is None
     fields = {"title": item.title, "url": item.url, "date": item.date}
     return PostRequest(
