@@ -135,27 +135,32 @@ def encoded(post: dict[str, Any]) -> msgspec.Raw:
 
 
 def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
-    """As the database takes it, without renderings."""
+    """As the database takes it, without renderings. What a post does not have is not said: most have little."""
     source: dict[str, Any] = {"kind": "push"}
     if request.meta is not None:
         source["meta"] = request.meta
     if request.workspace_id is not None:
         source["workspace_hint"] = request.workspace_id
     trace_id, traceparent = telemetry.current_ids()
-    return {
+    post = {
         "content_hash": normalized.content_hash,
         "hash_version": HASH_VERSION,
         "normalization_version": NORMALIZATION_VERSION,
         "payload": stored(normalized.content),
-        "tags": normalized.tags,
-        "routing": {"channels": request.routing.channels, "channel_tags": normalized.channel_tags},
         "source": source,
-        "source_ref": request.source_ref,
-        "scheduled_for": request.scheduled_for,
         "run_id": new_id_text(),
         "trace_id": trace_id,
         "traceparent": traceparent,
     }
+    if normalized.tags:
+        post["tags"] = normalized.tags
+    if request.routing.channels or normalized.channel_tags:
+        post["routing"] = {"channels": request.routing.channels, "channel_tags": normalized.channel_tags}
+    if request.source_ref is not None:
+        post["source_ref"] = request.source_ref
+    if request.scheduled_for is not None:
+        post["scheduled_for"] = request.scheduled_for
+    return post
 
 
 def stored(content: Content) -> Content | dict[str, Any]:

@@ -30,7 +30,7 @@ _BLOB_REF = re.compile(r"sha256:[0-9a-f]{64}")
 _LABEL = "[0-9a-z_-]{1,63}"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?|[0-9a-f.]*:[0-9a-f:.]*(%[\w.~%-]+)?", re.ASCII | re.IGNORECASE)
 """A name in the letters that name servers know, or an address; the parser has looked at what is between brackets."""
-_UNSEEN = re.compile(r"[\x00-\x20\x7f-\x9f]")
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Parsers disagree about them: some leave them out, and it is another URL."""
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _UNTIDY = ("  ", " \n", "\n ", "\n\n\n")
