@@ -36,7 +36,8 @@ class Counts(Struct, frozen=True, kw_only=True):
     latencies: int = 500
     posted: int = 1_000
     """Posts into all channels through HTTP."""
-    posted_to_one: int = 5_000
+    posted_to_one: int = 20_000
+    """Two seconds: less would be the first moments after a checkpoint alone, when every page is logged whole."""
 
 
 FULL = Counts()

@@ -4,13 +4,14 @@ What it shares the machine with is what is measured, so a full client, as expens
 """
 
 import asyncio
+import re
 from typing import Self, cast
 from urllib.parse import urlsplit
 
 from autopost_cli.bench.arena import BenchError
 
 _END = b"\r\n\r\n"
-_LENGTH = b"content-length:"
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class Sender(asyncio.Protocol):
@@ -56,7 +57,7 @@ class Sender(asyncio.Protocol):
 
 
 def _length(head: bytes) -> int:
-    for line in head.lower().split(b"\r\n"):
-        if line.startswith(_LENGTH):
-            return int(line.removeprefix(_LENGTH))
-    raise BenchError("an answer came without its length")
+    said = _LENGTH.search(head)
+    if said is None:
+        raise BenchError("an answer came without its length")
+    return int(said[1])
