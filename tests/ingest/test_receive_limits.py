@@ -12,6 +12,8 @@ from ingest.door import TABLES
 from ingest.opening import LONG, MOMENT, OpenDoor, answer_of, head, opened
 
 LIMIT = 262_144
+LATE = {"type": "about:blank", "title": "Request Timeout", "detail": "the head of a request did not come to its end"}
+FULL = {"type": "about:blank", "title": "Service Unavailable", "detail": "too many connections are open; try again"}
 REJECTED = "SELECT error ->> 'code' FROM events WHERE action = 'ingress_payload_rejected'"
 
 
@@ -125,7 +127,9 @@ async def test_a_steady_drip_does_not_renew_the_time_of_a_body(seeded_database: 
 @pytest.mark.parametrize("start", [b"", b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
 async def test_a_head_that_does_not_come_to_its_end_is_408(seeded_database: Database, start: bytes) -> None:
     async with opened(seeded_database, head_timeout=MOMENT) as door:
-        assert await door.raw(start) == (408, {})
+        status, told = await door.raw(start)
+
+    assert (status, told) == (408, {**LATE, "status": 408})
 
 
 @pytest.mark.parametrize("start", [b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
@@ -174,7 +178,7 @@ async def test_connections_are_counted_and_those_on_top_are_503(
 ) -> None:
     async with opened(seeded_database, **limits) as door:
         many = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(6)]
-        refused, _ = await answer_of(many[5][0])
+        refused = await answer_of(many[5][0])
 
         for _, writer in many:
             writer.close()
@@ -182,7 +186,7 @@ async def test_connections_are_counted_and_those_on_top_are_503(
         async def free_again() -> bool:
             return (await door.raw(head("Content-Length: 13"), b'{"text": "a"}'))[0] in (200, 202)
 
-        assert refused == 503
+        assert refused == (503, {**FULL, "status": 503})
         await eventually(free_again)
 
 

@@ -25,8 +25,19 @@ from autopost_runtime.problem import Problem, respond
 BIGGEST_HEADER = 8190
 MOST_HEADERS = 100
 
-LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+def _last_words(problem: Problem) -> bytes:
+    """The whole answer: where there is no request, aiohttp gives none."""
+    body = cast(bytes, respond(problem).body)
+    told = {**problem.headers, "Content-Type": "application/problem+json", "Content-Length": len(body)}
+    lines = [f"HTTP/1.1 {problem.status} {problem.title}", *(f"{name}: {value}" for name, value in told.items())]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
+
+
+LATE = _last_words(Problem(408, "Request Timeout", "the head of a request did not come to its end"))
+FULL = _last_words(
+    Problem(503, "Service Unavailable", "too many connections are open; try again", headers={"Retry-After": "1"})
+)
 
 _unreadable = metrics.counter("autopost_http_unreadable_total", "Connections given up before a request, by reason.")
 
