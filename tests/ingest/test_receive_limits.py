@@ -228,6 +228,44 @@ async def test_an_idle_connection_between_two_posts_is_not_taken_for_a_slow_head
     assert answers == [202, 202]
 
 
+@pytest.mark.parametrize("pause", [timedelta(), MOMENT * 2], ids=["at once", "slowly"])
+async def test_a_body_that_comes_after_its_answer_is_not_taken_for_a_slow_head(
+    seeded_database: Database, pause: timedelta
+) -> None:
+    async with opened(seeded_database, head_timeout=MOMENT) as door:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+        writer.write(head("Content-Length: 40000", secret="wrong"))
+        answers = [(await answer_of(reader))[0]]
+        for piece in (b" " * 30000, b" " * 10000):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(pause.total_seconds())
+        with pytest.raises(TimeoutError):  # nothing more is said in twice the time of a head
+            await asyncio.wait_for(reader.read(), MOMENT.total_seconds() * 2)
+        writer.write(head("Content-Length: 13") + b'{"text": "a"}')
+        answers.append((await answer_of(reader))[0])
+        writer.close()
+
+    assert answers == [401, 202]
+
+
+@pytest.mark.parametrize("start", [b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+async def test_half_a_head_behind_a_body_that_came_after_its_answer_is_408(
+    seeded_database: Database, start: bytes
+) -> None:
+    async with opened(seeded_database, head_timeout=MOMENT) as door:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+        writer.write(head("Content-Length: 40000", secret="wrong"))
+        answers = [(await answer_of(reader))[0]]
+        writer.write(b" " * 40000 + start)
+
+        async with asyncio.timeout(10):
+            answers.append((await answer_of(reader))[0])
+        writer.close()
+
+    assert answers == [401, 408]
+
+
 async def test_many_slow_senders_keep_no_one_else_waiting(seeded_database: Database) -> None:
     async with opened(seeded_database) as door:
         slow = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(100)]

@@ -93,7 +93,7 @@ class Connection(RequestHandler):
             self._in_time()
         elif self._request_in_progress:
             self._in_time()
-        elif data and not self._head_begun:
+        elif data and not self._head_begun and self._between_requests():
             self._wait_for_a_head()
             self._head_begun = True
 
@@ -139,7 +139,8 @@ class Connection(RequestHandler):
             error.exc.with_traceback(None)
 
     def _between_requests(self) -> bool:
-        return not self._messages and not self._request_in_progress
+        """Not while the body of a request that is answered already still comes: aiohttp waits for a second for that."""
+        return not self._messages and self._waiter is not None
 
     def _wait_for_a_head(self) -> None:
         self._head_begun = False
@@ -154,7 +155,10 @@ class Connection(RequestHandler):
 
     def _give_up(self) -> None:
         self._late = None
-        if self._due is None or self.transport is None or not self._between_requests():
+        if self._due is None or self.transport is None:
+            return
+        if not self._between_requests():
+            self._wait_for_a_head()
             return
         if self._loop.time() < self._due:
             self._late = self._loop.call_at(self._due, self._give_up)
