@@ -51,6 +51,15 @@ async def test_a_body_of_exactly_the_limit_is_read(door: OpenDoor) -> None:
     assert status == 202
 
 
+async def test_an_endpoint_may_take_more_than_aiohttp_would(door: OpenDoor) -> None:
+    size = 2 * 1024 * 1024
+    await door.sql("UPDATE workspace_endpoints SET max_payload_bytes = $1", size)
+
+    status, _ = await door.raw(head(f"Content-Length: {size}"), b'{"text": "a"}'.ljust(size))
+
+    assert status == 202
+
+
 async def test_a_body_shorter_than_its_content_length_never_becomes_a_post(door: OpenDoor) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
     writer.write(head("Content-Length: 100") + b'{"text": "a"}')
