@@ -5,6 +5,7 @@ so it is taken in once, however often it is sent.
 """
 
 import argparse
+import http.client
 import json
 import os
 import sys
@@ -15,18 +16,21 @@ import uuid
 from typing import Any
 
 TRIES = 5
+FOR_NOW = (408, 429, 500, 502, 503, 504)
+"""What may be answered otherwise in a moment, also by a proxy in between."""
 
 
-def send(post: dict[str, Any], *, dry_run: bool = False) -> Any:
-    """The answer, also when it says no. Raises ``OSError`` when there is none."""
+def send(post: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+    """The answer, also when it says no. Raises ``OSError`` or ``HTTPException`` when there is none."""
     for attempt in range(1, TRIES + 1):
         try:
             return ask(post, dry_run=dry_run)
         except urllib.error.HTTPError as refusal:
-            if refusal.code not in (429, 503) or attempt == TRIES:
-                return json.load(refusal)
-            wait = float(refusal.headers.get("Retry-After") or 1)
-        except OSError:
+            if refusal.code not in FOR_NOW or attempt == TRIES:
+                return read(refusal)
+            after = refusal.headers.get("Retry-After", "")
+            wait = float(after) if after.isdecimal() else 2.0**attempt
+        except (OSError, http.client.HTTPException):
             if attempt == TRIES:
                 raise
             wait = 2.0**attempt
@@ -34,14 +38,25 @@ def send(post: dict[str, Any], *, dry_run: bool = False) -> Any:
     raise AssertionError("the last try returns or raises")
 
 
-def ask(post: dict[str, Any], *, dry_run: bool) -> Any:
+def ask(post: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
     request = urllib.request.Request(
         os.environ["AUTOPOST_URL"].rstrip("/") + "/v1/posts" + ("?dry_run=1" if dry_run else ""),
         data=json.dumps(post).encode(),
         headers={"Authorization": f"Bearer {os.environ['AUTOPOST_SECRET']}", "Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
+        return read(answer)
+
+
+def read(answer: Any) -> dict[str, Any]:
+    body = answer.read()
+    try:
+        told = json.loads(body)
+    except ValueError:
+        told = None
+    if isinstance(told, dict):
+        return told
+    return {"status": answer.status, "title": "This is no answer of autopost", "detail": body.decode(errors="replace")}
 
 
 def main() -> int:

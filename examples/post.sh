@@ -5,11 +5,20 @@
 # in once, however often it is sent.
 set -eu
 
-# The secret goes in by stdin: whoever lists the processes sees the arguments.
-printf 'header = "Authorization: Bearer %s"\n' "$AUTOPOST_SECRET" |
-    curl --silent --show-error --fail-with-body --config - \
-        --retry 5 --retry-connrefused --max-time 60 \
-        --header 'Content-Type: application/json' \
-        --data-binary "@$1" \
-        "$AUTOPOST_URL/v1/posts${DRY_RUN:+?dry_run=1}"
+answer=$(mktemp)
+trap 'rm -f "$answer"' EXIT
+
+# The secret goes in by stdin: whoever lists the processes sees the arguments. No --fail: with --retry-all-errors, which
+# asks again for an answer that was lost, it would ask again for a refusal too.
+status=$(
+    printf 'header = "Authorization: Bearer %s"\n' "$AUTOPOST_SECRET" |
+        curl --silent --show-error --config - \
+            --retry 5 --retry-all-errors --max-time 60 \
+            --output "$answer" --write-out '%{http_code}' \
+            --header 'Content-Type: application/json' \
+            --data-binary "@$1" \
+            "$AUTOPOST_URL/v1/posts${DRY_RUN:+?dry_run=1}"
+)
+cat "$answer"
 echo
+[ "$status" -lt 300 ]

@@ -1,7 +1,8 @@
 -- preview_post(workspace_id, endpoint_id, post, payload_hash) -> what would become of a push, and why
 --
 -- Decides for every channel of the workspace at once, also for those that the post does not go to. The rules are those of
--- admit_post and enqueue_post; STABLE, so it can neither write nor lock, and all of it is seen at one moment.
+-- admit_posts and enqueue_messages_and_deliveries; STABLE, so it can neither write nor lock, and all of it is seen at
+-- one moment.
 --
 -- post         as for enqueue_messages_and_deliveries, without renderings; a content_hash of null is not known yet
 -- Returns      {"workspace_status",

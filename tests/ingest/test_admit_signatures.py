@@ -291,12 +291,37 @@ async def test_a_secret_that_is_none_signs_nothing(door: SigningDoor, secret: st
     assert (await door.post(signed())).status_code == 401
 
 
-async def test_a_signed_body_over_the_limit_is_413_and_leaves_nothing(door: SigningDoor) -> None:
-    """Whose it was is not known before it is read."""
-    answer = await door.post(signed(), b" " * 300_000)
+@pytest.mark.parametrize("limit", [1000, 262_144, 1024 * 1024])
+@pytest.mark.parametrize(("size", "status"), [(2000, 401), (300_000, 401), (5 * 1024 * 1024, 413)])
+async def test_an_unknown_endpoint_cannot_be_told_from_a_known_one_by_what_it_reads(
+    door: SigningDoor, limit: int, size: int, status: int
+) -> None:
+    await door.door.sql("UPDATE workspace_endpoints SET max_payload_bytes = $1", limit)
+
+    known, unknown = [await door.post(signed(), b" " * size, endpoint) for endpoint in (ENDPOINT, str(uuid4()))]
+
+    assert (known.status_code, known.json()) == (unknown.status_code, unknown.json())
+    assert known.status_code == status
+    assert await door.door.sql("SELECT count(*) FROM events WHERE action = 'ingress_payload_rejected'") == 0
+
+
+async def test_a_signed_body_over_the_limit_is_413_and_leaves_its_event(door: SigningDoor) -> None:
+    body = BODY.ljust(300_000)
+
+    answer = await door.post(signed(body=body), body)
 
     assert answer.status_code == 413
-    assert await door.door.sql("SELECT count(*) FROM events WHERE action = 'ingress_payload_rejected'") == 0
+    assert await door.door.sql("SELECT error ->> 'code' FROM events WHERE action = 'ingress_payload_rejected'") == (
+        "content_too_large"
+    )
+    assert await door.door.rows() == dict.fromkeys(TABLES, 0)
+
+
+async def test_a_signed_body_within_a_large_limit_is_taken(door: SigningDoor) -> None:
+    await door.door.sql("UPDATE workspace_endpoints SET max_payload_bytes = 1048576")
+    body = BODY.ljust(1024 * 1024)
+
+    assert (await door.post(signed(body=body), body)).status_code == 202
 
 
 async def test_a_signed_body_that_cannot_be_read_leaves_its_event(door: SigningDoor) -> None:

@@ -109,10 +109,12 @@ async def test_a_burst_of_one_workspace_leaves_others_served(seeded_database: Da
 
         refused = await door.post({"text": "a"})
         served = await asyncio.gather(*(status_of(door, SHOP) for _ in range(10)))
+        still_open = sum(not answer.done() for answer in answers)
 
         assert before == dict.fromkeys(TABLES, 0)
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
         assert served == [202] * 10
+        assert still_open == 10  # who was kept waiting would be served when these have ended
         assert (await door.try_out({"text": "a"})).status_code == 503
 
 

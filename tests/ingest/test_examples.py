@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 import yaml
 from harness.databases import Database
 
-from ingest.door import DEMO, Door
+from ingest.door import DEMO, Door, Ear
 from ingest.opening import opened
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -27,6 +29,60 @@ RELEASE = {
 async def door(seeded_database: Database) -> Any:
     async with opened(seeded_database) as made:
         yield made
+
+
+LOST = ["closed", "reset", "halfway"]
+
+
+@asynccontextmanager
+async def losing_the_first_answer(door: Door, way: str) -> AsyncIterator[Door]:
+    """Stands before the door as a proxy does, and dies of its first answer."""
+    answers = 0
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal answers
+        answer = await forwarded(door, reader)
+        answers += 1
+        if answers == 1 and way == "reset":
+            writer.transport.abort()
+            return
+        kept = {"closed": 0, "halfway": len(answer) - 10}[way] if answers == 1 else len(answer)
+        writer.write(answer[:kept])
+        writer.close()
+
+    async with await asyncio.start_server(pass_on, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield Door(f"http://127.0.0.1:{port}", door.http, door._database, Ear())
+    assert answers == 2
+
+
+async def forwarded(door: Door, reader: asyncio.StreamReader) -> bytes:
+    """The whole answer to the request that comes."""
+    request = await whole(reader)
+    there, back = await asyncio.open_connection("127.0.0.1", int(door.url.rpartition(":")[2]))
+    back.write(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+    answer = await there.read()
+    back.close()
+    return answer
+
+
+async def whole(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    [length] = [int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    return head + await reader.readexactly(length)
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncIterator[Door]:
+    """Not autopost."""
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await whole(reader)
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(say, "127.0.0.1", 0) as server:
+        yield Door(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", None, None, Ear())  # type: ignore[arg-type]
 
 
 async def run(door: Door, *command: str, cwd: Path, secret: str = DEMO, **env: str) -> tuple[int, str]:
@@ -54,6 +110,15 @@ async def test_the_script_posts_a_file_once_and_says_what_became_of_it(door: Doo
     assert (await post(door))["text"].startswith("<b>We are open again</b>")
 
 
+@pytest.mark.parametrize("way", LOST)
+async def test_the_script_asks_again_for_an_answer_that_was_lost(door: Door, tmp_path: Path, way: str) -> None:
+    async with losing_the_first_answer(door, way) as losing:
+        code, output = await run(losing, str(EXAMPLES / "post.sh"), str(EXAMPLES / "post.json"), cwd=tmp_path)
+
+    assert (code, '"status":"duplicate"' in output) == (0, True), output
+    assert await post(door)
+
+
 async def test_the_script_shows_what_would_happen(door: Door, tmp_path: Path) -> None:
     command = (str(EXAMPLES / "post.sh"), str(EXAMPLES / "post.json"))
 
@@ -67,7 +132,7 @@ async def test_the_script_fails_with_the_refusal_in_words(door: Door, tmp_path: 
     code, output = await run(door, str(EXAMPLES / "post.sh"), str(EXAMPLES / "post.json"), cwd=tmp_path, secret="wrong")
 
     assert code != 0
-    assert "no enabled endpoint has this secret" in output
+    assert output.count("no enabled endpoint has this secret") == 1
 
 
 async def test_python_posts_and_asks_again_without_posting_twice(door: Door, tmp_path: Path) -> None:
@@ -79,6 +144,25 @@ async def test_python_posts_and_asks_again_without_posting_twice(door: Door, tmp
     assert (again[0], json.loads(again[1])["status"]) == (0, "duplicate")
     stored = await post(door)
     assert (stored["text"], stored["tags"], stored["source_ref"]) == ("Привет, «мир»", ["news"], "1")
+
+
+@pytest.mark.parametrize("way", LOST)
+async def test_python_asks_again_for_an_answer_that_was_lost(door: Door, tmp_path: Path, way: str) -> None:
+    async with losing_the_first_answer(door, way) as losing:
+        code, output = await run(losing, sys.executable, "-I", str(EXAMPLES / "post.py"), "Hello", cwd=tmp_path)
+
+    assert (code, json.loads(output)["status"]) == (0, "duplicate"), output
+    assert await post(door)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "404 Not Found"])
+@pytest.mark.parametrize("body", [b"", b"<h1>Welcome</h1>", b"[]"])
+async def test_python_survives_an_answer_that_is_not_ours(tmp_path: Path, status: str, body: bytes) -> None:
+    async with answering(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body) as nobody:
+        code, output = await run(nobody, sys.executable, "-I", str(EXAMPLES / "post.py"), "Hello", cwd=tmp_path)
+
+    told = json.loads(output)
+    assert (code, told["status"], told["detail"]) == (1, int(status[:3]), body.decode())
 
 
 async def test_python_shows_what_would_happen_and_what_was_refused(door: Door, tmp_path: Path) -> None:
@@ -103,8 +187,7 @@ async def test_python_needs_nothing_installed() -> None:
 
 
 async def test_the_workflow_announces_a_release_once_whatever_it_is_called(door: Door, tmp_path: Path) -> None:
-    workflow = yaml.safe_load((EXAMPLES / "release.yml").read_text())
-    [step] = workflow["jobs"]["announce"]["steps"]
+    workflow, step = release()
     env = {name: filled(value, door) for name, value in step["env"].items()}
 
     first, again = [await run(door, "bash", "-e", "-c", step["run"], cwd=tmp_path, **env) for _ in range(2)]
@@ -118,6 +201,34 @@ async def test_the_workflow_announces_a_release_once_whatever_it_is_called(door:
     assert stored["links"] == ["https://git.example/we/shop/releases/v1.4"]
     assert (stored["tags"], stored["source_ref"]) == (["release"], "release:we/shop:v1.4")
     assert not (tmp_path / "hacked").exists()
+
+
+@pytest.mark.parametrize("way", LOST)
+async def test_the_workflow_asks_again_for_an_answer_that_was_lost(door: Door, tmp_path: Path, way: str) -> None:
+    _, step = release()
+    async with losing_the_first_answer(door, way) as losing:
+        env = {name: filled(value, losing) for name, value in step["env"].items()}
+        code, output = await run(losing, "bash", "-e", "-c", step["run"], cwd=tmp_path, **env)
+
+    assert (code, '"status":"duplicate"' in output) == (0, True), output
+    assert await post(door)
+
+
+async def test_the_workflow_fails_with_the_refusal_in_words(door: Door, tmp_path: Path) -> None:
+    _, step = release()
+    env = {name: filled(value, door) for name, value in step["env"].items()} | {"AUTOPOST_SECRET": "wrong"}
+
+    code, output = await run(door, "bash", "-e", "-c", step["run"], cwd=tmp_path, **env)
+
+    assert code != 0
+    assert output.count("no enabled endpoint has this secret") == 1
+
+
+def release() -> tuple[dict[Any, Any], dict[str, Any]]:
+    """The workflow and its only step."""
+    workflow = yaml.safe_load((EXAMPLES / "release.yml").read_text())
+    [step] = workflow["jobs"]["announce"]["steps"]
+    return workflow, step
 
 
 def filled(expression: str, door: Door) -> str:

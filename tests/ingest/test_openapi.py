@@ -3,6 +3,7 @@
 import ast
 import copy
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ import pytest
 from autopost_contracts.payload import PostRequest
 from autopost_ingest.openapi import document
 from autopost_ingest.openapi_examples import POSTS, UPDATES
+from harness.buckets import Bucket
 from harness.databases import Database
+from harness.eventually import eventually
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from ingest.door import DEMO, DEMO_WORKSPACE, Door
 from ingest.opening import opened
+from ingest.pictures import PNG, Pictures
+from ingest.workshop import Workshop, workshop
 
 BOT = "demo-bot-secret-for-development"
 UNREACHABLE = 500
@@ -179,3 +184,54 @@ async def every_answer(door: Door) -> Any:
     yield await door.post()
     await door.sql("UPDATE workspaces SET status = 'disabled'")
     yield await door.post()
+
+
+async def test_every_documented_status_of_a_state_happens_as_it_is_written(
+    seeded_database: Database, s3: Bucket, site: Pictures
+) -> None:
+    seen, states = set(), set()
+
+    async with workshop(seeded_database, s3) as shop:
+        for answer in [answer async for answer in every_state(shop, site)]:
+            agree(answer, "/v1/posts/{id}", "get")
+            seen.add(answer.status_code)
+            states.add(answer.json()["status"] if answer.status_code == 200 else None)
+
+    assert seen == {int(status) for status in documented("/v1/posts/{id}", "get")} - {UNREACHABLE}
+    assert states == {"staged", "enqueued", "failed", None}
+
+
+async def every_state(shop: Workshop, site: Pictures) -> Any:
+    """Of posts whose answers are as documented too."""
+    urls = {"enqueued": site.put("/cat.png", PNG), "failed": f"{site.url}/gone", "staged": site.put("/503", b"", 503)}
+    posts = {state: await shop.post({"media": [{"type": "photo", "url": url}]}) for state, url in urls.items()}
+    for posted in posts.values():
+        agree(posted, "/v1/posts")
+        assert (posted.status_code, posted.json()["status"]) == (202, "staged")
+
+    async def tried() -> bool:
+        return bool(await shop.sql("SELECT bool_and(status = 'enqueued' OR last_error IS NOT NULL) FROM staged_posts"))
+
+    await eventually(tried)
+    for state, posted in posts.items():
+        told = await shop.told(posted.json()["post_id"])
+        assert (told.status_code, told.json()["status"]) == (200, state)
+        yield told
+    yield await shop.told(posts["staged"].json()["run_id"])
+    yield await shop.told("x", secret="wrong")
+    for change, status in CHANGES.items():
+        await shop.sql(change)
+        yield await eventually(partial(told_with, shop, status))
+
+
+CHANGES = {
+    "UPDATE workspace_endpoints SET ingress_rps = 0.01": 429,
+    "UPDATE workspaces SET status = 'paused'": 503,
+    "UPDATE workspaces SET status = 'disabled'": 403,
+}
+
+
+async def told_with(shop: Workshop, status: int) -> httpx.Response | None:
+    """An endpoint is remembered for a second."""
+    answer = await shop.told("x")
+    return answer if answer.status_code == status else None

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,9 @@ from ingest.door import TABLES
 from ingest.opening import LONG, MOMENT, OpenDoor, answer_of, head, opened
 
 LIMIT = 262_144
+HALF_A_HEAD = b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "
+LATE = {"type": "about:blank", "title": "Request Timeout", "detail": "the head of a request did not come to its end"}
+FULL = {"type": "about:blank", "title": "Service Unavailable", "detail": "too many connections are open; try again"}
 REJECTED = "SELECT error ->> 'code' FROM events WHERE action = 'ingress_payload_rejected'"
 
 
@@ -45,6 +49,15 @@ async def test_a_body_of_exactly_the_limit_is_read(door: OpenDoor) -> None:
     body = b'{"text": "a"}'.ljust(LIMIT)
 
     status, _ = await door.raw(head(f"Content-Length: {LIMIT}"), body)
+
+    assert status == 202
+
+
+async def test_an_endpoint_may_take_more_than_aiohttp_would(door: OpenDoor) -> None:
+    size = 2 * 1024 * 1024
+    await door.sql("UPDATE workspace_endpoints SET max_payload_bytes = $1", size)
+
+    status, _ = await door.raw(head(f"Content-Length: {size}"), b'{"text": "a"}'.ljust(size))
 
     assert status == 202
 
@@ -122,13 +135,15 @@ async def test_a_steady_drip_does_not_renew_the_time_of_a_body(seeded_database: 
         assert status == 408
 
 
-@pytest.mark.parametrize("start", [b"", b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+@pytest.mark.parametrize("start", [b"", b"P", HALF_A_HEAD])
 async def test_a_head_that_does_not_come_to_its_end_is_408(seeded_database: Database, start: bytes) -> None:
     async with opened(seeded_database, head_timeout=MOMENT) as door:
-        assert await door.raw(start) == (408, {})
+        status, told = await door.raw(start)
+
+    assert (status, told) == (408, {**LATE, "status": 408})
 
 
-@pytest.mark.parametrize("start", [b"P", b"POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+@pytest.mark.parametrize("start", [b"P", HALF_A_HEAD])
 async def test_half_a_head_in_one_piece_with_the_request_before_it_is_408(
     seeded_database: Database, start: bytes
 ) -> None:
@@ -144,24 +159,39 @@ async def test_half_a_head_in_one_piece_with_the_request_before_it_is_408(
     assert answers == [202, 408, b""]
 
 
+@asynccontextmanager
+async def slow(
+    door: OpenDoor, *beginnings: bytes
+) -> AsyncIterator[list[tuple[asyncio.StreamWriter, asyncio.Task[bytes]]]]:
+    """Connections with half a request on each, and a task that is done when it is answered or closed."""
+    connections = [await asyncio.open_connection("127.0.0.1", door.port) for _ in beginnings]
+    for (_, writer), beginning in zip(connections, beginnings, strict=True):
+        writer.write(beginning)
+    ends = [asyncio.create_task(reader.read(1)) for reader, _ in connections]
+    yield [(writer, end) for (_, writer), end in zip(connections, ends, strict=True)]
+    for _, writer in connections:
+        writer.close()
+    await asyncio.gather(*ends, return_exceptions=True)
+
+
 async def test_heads_that_drip_keep_no_one_else_waiting(seeded_database: Database) -> None:
+    """Who was kept waiting would be answered when the slow ones have ended."""
     await seeded_database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
-    async with opened(seeded_database) as door:
-        slow = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(200)]
+    async with opened(seeded_database, head_timeout=LONG) as door, slow(door, *[HALF_A_HEAD] * 200) as dripping:
 
         async def drip() -> None:
             while True:
-                for _, writer in slow:
+                for writer, _ in dripping:
                     writer.write(b"X")
                 await asyncio.sleep(0.05)
 
-        dripping = asyncio.create_task(drip())
+        drops = asyncio.create_task(drip())
         answers = await asyncio.gather(*(door.post({"text": str(number)}) for number in range(50)))
-        dripping.cancel()
-        for _, writer in slow:
-            writer.close()
+        ended = sum(end.done() for _, end in dripping)
+        drops.cancel()
 
     assert [answer.status_code for answer in answers] == [202] * 50
+    assert ended == 0
 
 
 @pytest.mark.parametrize(
@@ -174,7 +204,7 @@ async def test_connections_are_counted_and_those_on_top_are_503(
 ) -> None:
     async with opened(seeded_database, **limits) as door:
         many = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(6)]
-        refused, _ = await answer_of(many[5][0])
+        refused = await answer_of(many[5][0])
 
         for _, writer in many:
             writer.close()
@@ -182,7 +212,7 @@ async def test_connections_are_counted_and_those_on_top_are_503(
         async def free_again() -> bool:
             return (await door.raw(head("Content-Length: 13"), b'{"text": "a"}'))[0] in (200, 202)
 
-        assert refused == 503
+        assert refused == (503, {**FULL, "status": 503})
         await eventually(free_again)
 
 
@@ -195,7 +225,7 @@ async def test_a_dripping_head_is_not_renewed_by_its_drops(seeded_database: Data
                 writer.write(b"x")
                 await asyncio.sleep(0.01)
 
-        writer.write(b"POST /v1/posts HTTP/1.1\r\nX-Slow: ")
+        writer.write(HALF_A_HEAD)
         dripping = asyncio.create_task(drip())
         async with asyncio.timeout(10):
             status, _ = await answer_of(reader)
@@ -224,17 +254,52 @@ async def test_an_idle_connection_between_two_posts_is_not_taken_for_a_slow_head
     assert answers == [202, 202]
 
 
+@pytest.mark.parametrize("pause", [timedelta(), MOMENT * 2], ids=["at once", "slowly"])
+async def test_a_body_that_comes_after_its_answer_is_not_taken_for_a_slow_head(
+    seeded_database: Database, pause: timedelta
+) -> None:
+    async with opened(seeded_database, head_timeout=MOMENT) as door:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+        writer.write(head("Content-Length: 40000", secret="wrong"))
+        answers = [(await answer_of(reader))[0]]
+        for piece in (b" " * 30000, b" " * 10000):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(pause.total_seconds())
+        with pytest.raises(TimeoutError):  # nothing more is said in twice the time of a head
+            await asyncio.wait_for(reader.read(), MOMENT.total_seconds() * 2)
+        writer.write(head("Content-Length: 13") + b'{"text": "a"}')
+        answers.append((await answer_of(reader))[0])
+        writer.close()
+
+    assert answers == [401, 202]
+
+
+@pytest.mark.parametrize("start", [b"P", HALF_A_HEAD])
+async def test_half_a_head_behind_a_body_that_came_after_its_answer_is_408(
+    seeded_database: Database, start: bytes
+) -> None:
+    async with opened(seeded_database, head_timeout=MOMENT) as door:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+        writer.write(head("Content-Length: 40000", secret="wrong"))
+        answers = [(await answer_of(reader))[0]]
+        writer.write(b" " * 40000 + start)
+
+        async with asyncio.timeout(10):
+            answers.append((await answer_of(reader))[0])
+        writer.close()
+
+    assert answers == [401, 408]
+
+
 async def test_many_slow_senders_keep_no_one_else_waiting(seeded_database: Database) -> None:
-    async with opened(seeded_database) as door:
-        slow = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(100)]
-        for number, (_, writer) in enumerate(slow):
-            writer.write(head("Content-Length: 100") + b"{" if number % 2 else b"POST /v1/po")
-
+    beginnings = [head("Content-Length: 100") + b"{", b"POST /v1/po"] * 50
+    async with opened(seeded_database, head_timeout=LONG) as door, slow(door, *beginnings) as senders:
         answers = [await door.post({"text": str(number)}) for number in range(5)]
+        ended = sum(end.done() for _, end in senders)
 
-        assert [answer.status_code for answer in answers] == [202] * 5
-        for _, writer in slow:
-            writer.close()
+    assert [answer.status_code for answer in answers] == [202] * 5
+    assert ended == 0
 
 
 @pytest.mark.parametrize(

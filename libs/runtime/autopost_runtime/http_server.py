@@ -25,8 +25,19 @@ from autopost_runtime.problem import Problem, respond
 BIGGEST_HEADER = 8190
 MOST_HEADERS = 100
 
-LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+def _last_words(problem: Problem) -> bytes:
+    """The whole answer: where there is no request, aiohttp gives none."""
+    body = cast(bytes, respond(problem).body)
+    told = {**problem.headers, "Content-Type": "application/problem+json", "Content-Length": len(body)}
+    lines = [f"HTTP/1.1 {problem.status} {problem.title}", *(f"{name}: {value}" for name, value in told.items())]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
+
+
+LATE = _last_words(Problem(408, "Request Timeout", "the head of a request did not come to its end"))
+FULL = _last_words(
+    Problem(503, "Service Unavailable", "too many connections are open; try again", headers={"Retry-After": "1"})
+)
 
 _unreadable = metrics.counter("autopost_http_unreadable_total", "Connections given up before a request, by reason.")
 
@@ -82,7 +93,7 @@ class Connection(RequestHandler):
             self._in_time()
         elif self._request_in_progress:
             self._in_time()
-        elif data and not self._head_begun:
+        elif data and not self._head_begun and self._between_requests():
             self._wait_for_a_head()
             self._head_begun = True
 
@@ -128,7 +139,8 @@ class Connection(RequestHandler):
             error.exc.with_traceback(None)
 
     def _between_requests(self) -> bool:
-        return not self._messages and not self._request_in_progress
+        """Not while the body of a request that is answered already still comes: aiohttp waits for a second for that."""
+        return not self._messages and self._waiter is not None
 
     def _wait_for_a_head(self) -> None:
         self._head_begun = False
@@ -143,7 +155,10 @@ class Connection(RequestHandler):
 
     def _give_up(self) -> None:
         self._late = None
-        if self._due is None or self.transport is None or not self._between_requests():
+        if self._due is None or self.transport is None:
+            return
+        if not self._between_requests():
+            self._wait_for_a_head()
             return
         if self._loop.time() < self._due:
             self._late = self._loop.call_at(self._due, self._give_up)

@@ -185,7 +185,7 @@ class Objects:
                 Bucket=self.bucket, Key=key, UploadId=upload_id, MultipartUpload={"Parts": done}
             )
         except BaseException:
-            with suppress(Exception):  # what went wrong matters more; the server forgets old uploads by itself
+            with suppress(Exception):  # what went wrong matters more; the rest is for the bucket's lifecycle rule
                 await (await self._s3()).abort_multipart_upload(Bucket=self.bucket, Key=key, UploadId=upload_id)
             raise
 

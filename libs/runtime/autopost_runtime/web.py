@@ -101,7 +101,7 @@ async def read_limited(
     if request.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
         raise Problem(415, "Unsupported Media Type", "only chunked is accepted", field="Transfer-Encoding")
     if (request.content_length or 0) > limit:
-        raise _too_big(limit)
+        raise too_big(limit)
     body: bytes | bytearray = bytearray()
     try:
         if request.content.is_eof():  # it came with its head, as most do: nothing to wait for
@@ -120,7 +120,7 @@ async def read_limited(
     finally:
         request[READ] = bytes(body)
     if len(body) > limit:
-        raise _too_big(limit)
+        raise too_big(limit)
     return request[READ]
 
 
@@ -186,7 +186,7 @@ def _route(request: web.Request) -> str:
     return resource.canonical if resource is not None else "unmatched"
 
 
-def _too_big(limit: int) -> Problem:
+def too_big(limit: int) -> Problem:
     return Problem(413, "Content Too Large", f"the body may have at most {limit} bytes")
 
 

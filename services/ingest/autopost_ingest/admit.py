@@ -13,7 +13,7 @@ from autopost_contracts.events import Action
 from autopost_contracts.payload import PostRequest
 from autopost_runtime.payloads import Payloads
 from autopost_runtime.sealing import SealingKeys
-from autopost_runtime.web import READ, Problem
+from autopost_runtime.web import READ, Problem, too_big
 from msgspec.structs import replace
 
 from autopost_ingest.bodies import Bodies
@@ -30,8 +30,6 @@ from autopost_ingest.signatures import NAMED, Signatures, Unsigned
 RETRY_WHEN_PAUSED = "60"
 BODY_MEMORY = 32 * 1024 * 1024
 REQUESTS_PER_WORKSPACE = 500
-LIMIT_OF_STRANGERS = 256 * 1024
-"""For a signed request to an endpoint that there is not: as large as the default, so that the answer is the same."""
 
 WEBHOOK_ID = web.RequestKey("webhook_id", str)
 
@@ -80,9 +78,12 @@ class Admission:
             body = await self.bodies.read(request, endpoint.max_payload_bytes, tenant(endpoint.workspace_id))
             await self.pass_bucket(endpoint)
             return read_post(body)
+        body = request[READ]  # it was read for its signature
+        if len(body) > endpoint.max_payload_bytes:
+            raise too_big(endpoint.max_payload_bytes)
         self.bodies.hand_over(request, tenant(endpoint.workspace_id))
         await self.pass_bucket(endpoint)
-        post = read_post(request[READ])  # it was read for its signature
+        post = read_post(body)
         return post if post.source_ref else replace(post, source_ref=NAMED + request[WEBHOOK_ID])
 
     async def read(self, request: web.Request, endpoint: Endpoint) -> bytes:
@@ -138,10 +139,9 @@ class Admission:
         except Unsigned as exc:
             raise unauthorized(str(exc)) from None
         keys = await self._signatures.keys_of(named)
-        limit = max((key.endpoint.max_payload_bytes for key in keys), default=LIMIT_OF_STRANGERS)
         holder = unproven(keys[0].endpoint.endpoint_id) if keys else STRANGERS
         try:
-            body = await self.bodies.read(request, limit, holder)
+            body = await self.bodies.read(request, self.bodies.limit_of_unproven, holder)
         except Problem as problem:
             raise refuse("unsigned_payload", problem) from None
         endpoint = self._signatures.signer(claim, body, keys)

@@ -9,7 +9,10 @@ from aiohttp.typedefs import Middleware
 from autopost_runtime.http_server import Handler
 from autopost_runtime.web import Problem, read_limited
 
-from autopost_ingest.crowds import Held, Holder, Shares
+from autopost_ingest.crowds import EIGHTH, Held, Holder, Shares
+
+LIMIT_BY_DEFAULT = 256 * 1024
+"""Of an endpoint."""
 
 HELD = web.RequestKey("held", Held)
 
@@ -19,6 +22,9 @@ class Bodies:
         self._within = within
         self._idle = idle
         self._shares = Shares(memory)
+        self.limit_of_unproven = max(memory // EIGHTH, LIMIT_BY_DEFAULT)
+        """For who has not shown yet that an endpoint is his: the same for all, or it would tell which ids there are.
+        A single body fills no more than the part of its holder."""
 
     def read(self, request: web.Request, limit: int, holder: Holder) -> Awaitable[bytes]:
         """Raises ``Problem`` 400, 408, 413, 415, or ``Crowded`` while the memory or the holder's part of it is full."""

@@ -28,13 +28,14 @@ REFUSALS = {
     401: "No enabled endpoint has this secret, or the signature does not fit.",
     403: "The workspace is disabled.",
     404: "There is no such post in this workspace.",
-    408: "The body came too slowly.",
+    408: "The head or the body came too slowly.",
     413: "The body is larger than the endpoint takes.",
-    415: "The body is encoded.",
+    415: "The body is encoded, or of another type or charset than JSON in UTF-8.",
     422: "The body can be read and makes no sense.",
     429: "Too many requests for this endpoint.",
     500: "A failure of ours; the trace id names it in our logs.",
-    503: "The workspace is paused, the database is away, or too much comes in at once. Nothing was kept.",
+    503: "The workspace is paused, the database is away, or too much comes in at once. Repeat it with the same "
+    "`source_ref`: if the database was lost so late that the post is kept after all, the answer is then 200.",
 }
 BODY = (400, 401, 403, 408, 413, 415, 429, 500, 503)
 WAITS = (429, 503)

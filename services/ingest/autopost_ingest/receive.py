@@ -19,16 +19,13 @@ from autopost_ingest.normalize import Normalized, normalize
 from autopost_ingest.openapi import serve_document
 from autopost_ingest.refusals import refuse
 
-BIGGEST_BODY = 16 * 1024 * 1024
-"""aiohttp's own limit; the endpoint's is smaller and is the one that counts."""
-
 posts = metrics.counter("autopost_ingress_posts_total", "Posts taken in, by verdict.")
 
 
 def application(
     admission: Admission, materializer: Materializer, enqueuer: Enqueuer, dry_runner: DryRunner
 ) -> web.Application:
-    app = web.Application(middlewares=(*MIDDLEWARES, admission.bodies.middleware), client_max_size=BIGGEST_BODY)
+    app = web.Application(middlewares=(*MIDDLEWARES, admission.bodies.middleware))
     receiver = Receiver(admission, materializer, enqueuer, dry_runner)
     app.router.add_post("/v1/posts", receiver.receive)
     app.router.add_post("/v1/posts/{endpoint_id}", receiver.receive)  # signed
