@@ -1016,7 +1016,9 @@ SET check_function_bodies = off;
 \ir functions/enqueue_messages_and_deliveries.sql
 \ir functions/enqueue_messages_and_deliveries_batch.sql
 \ir functions/enqueue_posts.sql
+\ir functions/enqueue_seen_posts.sql
 \ir functions/ensure_event_partitions.sql
+\ir functions/event_context.sql
 \ir functions/event_meta.sql
 \ir functions/event_partitions.sql
 \ir functions/events_are_append_only.sql
@@ -1167,6 +1169,7 @@ SET check_function_bodies = off;
 \ir functions/token_storms.sql
 \ir functions/touch_media_origins.sql
 \ir functions/unseen_pull_items.sql
+\ir functions/validation_error.sql
 \ir functions/verify_channels.sql
 \ir functions/verify_deliveries.sql
 \ir functions/verify_events.sql

@@ -5,8 +5,8 @@
 -- meets the one before and is deduplicated by it. Nearly always there is one round.
 --
 -- routes       those of route_posts, and may name other posts as well
--- Appends, locks as enqueue_distinct_posts; channels are made due at the end, in one order, so that concurrent batches
--- cannot deadlock over them
+-- Appends, locks as enqueue_distinct_posts. What takes more than one statement makes channels due at the end, in one order,
+-- so that concurrent batches cannot deadlock over them
 CREATE OR REPLACE FUNCTION enqueue_posts(
     p_workspace_id uuid,
     p_posts post[],
@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION enqueue_posts(
 RETURNS post_answer[]
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
     _round post[];
@@ -29,31 +29,38 @@ BEGIN
     IF cardinality(p_posts) = (
         SELECT count(*) FROM (SELECT DISTINCT p.hash_version, p.content_hash FROM unnest(p_posts) AS p) AS contents
     ) THEN
-        RETURN enqueue_distinct_posts(p_workspace_id, p_posts, p_routes, p_now, p_audit_deduped);
+        _answers := enqueue_distinct_posts(p_workspace_id, p_posts, p_routes, p_now, p_audit_deduped);
+    ELSE
+        PERFORM set_config('autopost.in_batch', 'on', true);
+        FOR _round IN
+            SELECT array_agg(r.post ORDER BY (r.post).place)
+            FROM (
+                SELECT p AS post,
+                       row_number() OVER (PARTITION BY p.hash_version, p.content_hash ORDER BY p.place) AS round
+                FROM unnest(p_posts) AS p
+            ) AS r
+            GROUP BY r.round
+            ORDER BY r.round
+        LOOP
+            _answers := _answers || enqueue_distinct_posts(p_workspace_id, _round, p_routes, p_now, p_audit_deduped);
+        END LOOP;
     END IF;
-
-    PERFORM set_config('autopost.in_batch', 'on', true);
-    FOR _round IN
-        SELECT array_agg(r.post ORDER BY (r.post).place)
+    IF current_setting('autopost.in_batch', true) = 'on' THEN -- it took more than one statement
+        PERFORM set_config('autopost.in_batch', 'off', true);
+        PERFORM make_channels_due(p_workspace_id, array_agg(n.channel_id), array_agg(n.due))
         FROM (
-            SELECT p AS post, row_number() OVER (PARTITION BY p.hash_version, p.content_hash ORDER BY p.place) AS round
-            FROM unnest(p_posts) AS p
-        ) AS r
-        GROUP BY r.round
-        ORDER BY r.round
-    LOOP
-        _answers := _answers || enqueue_distinct_posts(p_workspace_id, _round, p_routes, p_now, p_audit_deduped);
-    END LOOP;
-    PERFORM set_config('autopost.in_batch', 'off', true);
-    PERFORM make_channels_due(p_workspace_id, array_agg(n.channel_id), array_agg(n.due))
-    FROM (
-        SELECT d.channel_id, min(due_of(d.status, d.not_before, d.scheduled_for, d.next_retry_at)) AS due
-        FROM unnest(_answers) AS a
-        JOIN deliveries d
-          ON d.workspace_id = p_workspace_id
-         AND d.message_id = a.message_id
-         AND d.status = 'queued'
-        GROUP BY d.channel_id
-    ) AS n;
+            SELECT d.channel_id, min(due_of(d.status, d.not_before, d.scheduled_for, d.next_retry_at)) AS due
+            FROM unnest(_answers) AS a
+            CROSS JOIN LATERAL ( -- fenced, and not by workspace: a plan by its key would read all that it has
+                SELECT d.*
+                FROM deliveries d
+                WHERE d.message_id = a.message_id
+                OFFSET 0
+            ) AS d
+            WHERE d.workspace_id = p_workspace_id
+              AND d.status = 'queued'
+            GROUP BY d.channel_id
+        ) AS n;
+    END IF;
     RETURN _answers;
 END $$;

@@ -20,6 +20,38 @@ async def test_a_post_is_stored_once_and_queued_for_each_channel(tenant):
     assert [event["what"] for event in await tenant.events()] == ["enqueue"] * 3
 
 
+async def test_no_two_things_have_the_same_id(tenant):
+    """Whoever asks by an id means one thing."""
+    for _ in range(3):
+        await tenant.channel(dedup_ttl_hours=0)
+    posts = [await tenant.post() for _ in range(5)]
+    query = """
+        SELECT message_id AS id FROM messages
+        UNION ALL SELECT rendering_id FROM renderings
+        UNION ALL SELECT delivery_id FROM deliveries"""
+
+    for _ in range(2):  # new, and seen before
+        await tenant.put_batch(posts)
+        await tenant.drain()
+
+        ids = await tenant.db.fetch(query)
+        assert len({row["id"] for row in ids}) == len(ids)
+
+
+async def test_of_new_posts_and_seen_ones_in_a_batch_each_wakes_its_channel(tenant):
+    channels = [await tenant.channel(route_filter={"include_any": [tag]}) for tag in ("a", "b")]
+    await tenant.drain()
+    seen = await tenant.post("seen")
+    await tenant.put(seen)  # to nobody
+
+    answers = await tenant.put_batch([await tenant.post("new", tags=["a"]), {**seen, "tags": ["b"]}])
+
+    assert [(answer["new"], answer["enqueued"]) for answer in answers] == [(True, 1), (False, 1)]
+    assert {claim["channel_id"] for claim in await tenant.claim()} == set(channels)
+    [event] = await tenant.events("message_tag_mismatch")
+    assert json.loads(event["meta"])["given"] == ["b"]
+
+
 async def test_a_delivery_shows_the_text_it_will_send(tenant):
     await tenant.channel()
 

@@ -89,5 +89,38 @@ async def test_two_batches_that_reach_two_idle_channels_crosswise_both_pass(data
     assert [answer["enqueued"] for answer in answers] == [1, 1, 1, 1]
 
 
+PAUSE = """
+CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(1);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER pause BEFORE INSERT ON events
+FOR EACH ROW WHEN (NEW.action = 'message_tag_mismatch') EXECUTE FUNCTION pause()
+"""
+
+
+async def test_batches_of_new_and_seen_posts_that_reach_two_idle_channels_crosswise_both_pass(database, tenant):
+    """Both have enqueued what is new, each to another channel, when they go on with what was seen."""
+    for tag in ("a", "b"):
+        await tenant.channel(route_filter={"include_any": [tag]})
+    await tenant.drain()
+    seen = [await tenant.post() for _ in range(2)]
+    await tenant.put_batch(seen)  # to nobody
+    there = [await tenant.post(tags=["a"]), {**seen[0], "tags": ["b"]}]
+    back = [await tenant.post(tags=["b"]), {**seen[1], "tags": ["a"]}]
+    await tenant.db.execute(PAUSE)
+    holder, one, two = [await database.connect() for _ in range(3)]
+
+    async with holder.transaction():
+        await holder.execute("SELECT pg_advisory_xact_lock(1)")
+        batches = [running(tenant.on(each).put_batch(posts)) for each, posts in ((one, there), (two, back))]
+        for each in (one, two):
+            await eventually(lambda each=each: is_waiting(tenant.db, each.get_server_pid()))
+
+    answers = [answer for batch in batches for answer in await batch]
+    assert [answer["enqueued"] for answer in answers] == [1, 1, 1, 1]
+
+
 async def _settled(tenant, connection, task) -> bool:
     return task.done() or await is_waiting(tenant.db, connection.get_server_pid())

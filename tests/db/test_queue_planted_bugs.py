@@ -31,9 +31,9 @@ BUGS = {
     "fence of progress": [("record_progress", "AND d.claim_token = p_claim_token", "")],
     "commit against recovery": [("hold_claims", "            FOR NO KEY UPDATE\n", "")],
     "in-flight guard": [
-        ("enqueue_distinct_posts", "'queued', 'claimed', 'sending', 'retry'", "'queued', 'claimed', 'sending'")
+        ("enqueue_seen_posts", "'queued', 'claimed', 'sending', 'retry'", "'queued', 'claimed', 'sending'")
     ],
-    "dedup window": [("enqueue_distinct_posts", "coalesce(r.dedup_ttl_hours, 168)", "0")],
+    "dedup window": [("enqueue_seen_posts", "coalesce(r.dedup_ttl_hours, 168)", "0")],
     "requeue beside a twin": [("judge_requeue", "WHEN twin.status IS NOT NULL THEN 'twin_in_flight'", "")],
     "attempts": [("claim_deliveries", "attempt = d.attempt + 1", "attempt = d.attempt")],
     "transitions": [

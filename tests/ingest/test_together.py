@@ -1,7 +1,9 @@
 """Pushes that come together are admitted together, and none of them pays for it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Self
 from uuid import uuid4
 
 import asyncpg
@@ -11,6 +13,7 @@ from autopost_ingest import together
 from autopost_ingest.crowds import Crowded
 from autopost_ingest.gateway import Endpoint, Push, Verdict
 from autopost_ingest.together import Together
+from autopost_runtime.postgres import NotConnected
 from harness.eventually import eventually
 from msgspec import Raw
 
@@ -32,6 +35,8 @@ class Calls:
         self.routed = 1
         self.duplicates: set[str] = set()
         self.ended = 0
+        self.connections = 0
+        self.away: Exception | None = None
         self._waiting: list[asyncio.Event] = []
 
     async def are_busy(self) -> None:
@@ -41,6 +46,13 @@ class Calls:
     def let_one_go(self) -> None:
         """The one that has waited longest."""
         self._waiting.pop(0).set()
+
+    @asynccontextmanager
+    async def on_one_connection(self) -> AsyncIterator[Self]:
+        if self.away is not None:
+            raise self.away
+        self.connections += 1
+        yield self
 
     async def _next(self) -> None:
         mine = asyncio.Event()
@@ -296,6 +308,36 @@ async def test_what_no_post_is_to_blame_for_also_ends_the_trying_one_by_one(call
     assert [answer.of for answer in answers[:3]] == list("abc")
     assert answers[3:] == [calls.faults[name] for name in "deee"]
     assert calls.batches[2:] == [list("cdefg"), ["c"], ["d"], ["e"]]
+
+
+async def test_calls_that_follow_each_other_share_a_connection(calls, admissions):
+    pushes = pushing(admissions, *"abcdef")
+    await calls.are_busy()
+
+    calls.open.set()
+    await asyncio.gather(*pushes)
+
+    assert (len(calls.batches), calls.connections) == (3, together.AT_ONCE)
+
+
+async def test_after_an_error_another_connection_is_taken(calls, admissions):
+    calls.faults["a"] = calls.faults["b"] = asyncpg.ConnectionDoesNotExistError("gone")
+    pushes = pushing(admissions, *"abcdef")
+    await calls.are_busy()
+
+    calls.open.set()
+    await asyncio.gather(*pushes, return_exceptions=True)
+
+    assert calls.connections == 2 * together.AT_ONCE
+
+
+async def test_where_there_is_no_connection_to_have_all_are_told(calls, admissions):
+    calls.away = NotConnected(OSError())
+
+    answers = await asyncio.gather(*pushing(admissions, *"abcdef"), return_exceptions=True)
+
+    assert answers == [calls.away] * 6
+    assert calls.batches == []
 
 
 async def test_what_may_have_been_committed_is_not_said_again(calls, admissions):

@@ -69,6 +69,20 @@ async def test_a_call_is_one_round_trip(empty_database, configure):
     assert last["query"] == "SELECT 'ours'"
 
 
+async def test_calls_on_one_connection_are_on_one_and_others_are_not_kept_from_theirs(empty_database, configure):
+    config = configure(database_url=empty_database.url, database_pool=2)
+
+    async with open_database(config, "ingest") as database:
+        async with database.on_one_connection() as held:
+            held_by = {await held.fetchval("SELECT pg_backend_pid()") for _ in range(3)}
+            others = await database.fetchval("SELECT pg_backend_pid()")
+        free = database.pool.get_idle_size()
+
+    assert len(held_by) == 1
+    assert others not in held_by
+    assert free == 2
+
+
 async def test_a_transaction_that_was_left_open_is_rolled_back_before_the_next_one_has_the_connection(
     empty_database, configure
 ):
@@ -128,6 +142,19 @@ async def test_a_dead_network_is_noticed_and_survived(frozen_wire, configure):
 
     assert is_retryable(failed.value)
     assert may_have_committed(failed.value)
+
+
+async def test_a_held_connection_that_went_dead_is_not_given_back(frozen_wire, configure):
+    config = configure(database_url=frozen_wire.url, command_timeout=timedelta(seconds=1), database_pool=1)
+
+    async with open_database(config, "test") as database:
+        async with database.on_one_connection() as held:
+            frozen_wire.freeze()
+            with pytest.raises(TimeoutError):
+                await held.fetchval("SELECT 1")
+        frozen_wire.thaw()
+
+        assert await eventually(lambda: _answers(database)) == 1
 
 
 async def _answers(database):

@@ -5,6 +5,7 @@ What it shares the machine with is what is measured, so a full client, as expens
 
 import asyncio
 import re
+from collections.abc import Callable, Iterator
 from typing import Self, cast
 from urllib.parse import urlsplit
 
@@ -19,7 +20,10 @@ class Sender(asyncio.Protocol):
         self._head = head
         self._transport: asyncio.Transport
         self._received = b""
-        self._answer: asyncio.Future[int] | None = None
+        self._bodies: Iterator[bytes] = iter(())
+        self._tell: Callable[[int], None]
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._done.set_result(None)
 
     @classmethod
     async def to(cls, url: str, **headers: str) -> Self:
@@ -34,9 +38,23 @@ class Sender(asyncio.Protocol):
 
     async def post(self, body: bytes) -> int:
         """The status of the answer."""
-        self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(self._head + str(len(body)).encode() + _END + body)
-        return await self._answer
+        statuses: list[int] = []
+        await self.post_all(iter([body]), statuses.append)
+        return statuses[0]
+
+    async def post_all(self, bodies: Iterator[bytes], tell: Callable[[int], None]) -> None:
+        """Each as soon as the one before is answered, and not a turn of the loop later; ``tell`` hears every status."""
+        self._bodies, self._tell = bodies, tell
+        self._done = asyncio.get_running_loop().create_future()
+        self._post_next()
+        await self._done
+
+    def _post_next(self) -> None:
+        body = next(self._bodies, None)
+        if body is None:
+            self._done.set_result(None)
+        else:
+            self._transport.write(b"%b%d%b%b" % (self._head, len(body), _END, body))
 
     def close(self) -> None:
         self._transport.close()
@@ -47,13 +65,14 @@ class Sender(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, end, body = self._received.partition(_END)
-        if end and len(body) >= _length(head) and self._answer is not None:
+        if end and len(body) >= _length(head):
             self._received = b""
-            self._answer.set_result(int(head[9:12]))
+            self._tell(int(head[9:12]))
+            self._post_next()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(BenchError("the connection was lost while an answer was awaited"))
+        if not self._done.done():
+            self._done.set_exception(BenchError("the connection was lost while an answer was awaited"))
 
 
 def _length(head: bytes) -> int:

@@ -9,8 +9,9 @@ the statement was committed is unknown.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import asyncpg
 import msgspec
@@ -44,6 +45,7 @@ class Database:
         self.pool = pool
         self._settings = settings
         self._acquire_limit = settings["command_timeout"]
+        self._held: PoolConnectionProxy[asyncpg.Record] | None = None
         self._probe: asyncpg.Connection[asyncpg.Record] | None = None
         self._probing = asyncio.Lock()
 
@@ -66,17 +68,30 @@ class Database:
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator["PoolConnectionProxy[asyncpg.Record]"]:
         """``NotConnected`` when there is none to have: nothing was sent yet."""
-        try:
-            connection = await self.pool.acquire(timeout=self._acquire_limit)
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as exc:
-            raise NotConnected(exc) from exc
+        connection = self._held or await self._taken()
         try:
             yield connection
         except TimeoutError:
             connection.terminate()
             raise
         finally:
-            await self.pool.release(connection)
+            if self._held is None:
+                await self.pool.release(connection)
+
+    async def _taken(self) -> "PoolConnectionProxy[asyncpg.Record]":
+        try:
+            return await self.pool.acquire(timeout=self._acquire_limit)
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as exc:
+            raise NotConnected(exc) from exc
+
+    @asynccontextmanager
+    async def on_one_connection(self) -> AsyncIterator[Self]:
+        """For calls that follow each other at once: to give a connection back and take it again is four turns of the
+        loop, and the server waits meanwhile. After an error it may be broken; leave."""
+        async with self.acquire() as connection:
+            twin = copy(self)
+            twin._held = connection
+            yield twin
 
     async def ping(self) -> None:
         """A round trip outside the pool: a full pool is busy, not away, and a dead network must show."""

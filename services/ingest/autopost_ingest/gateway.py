@@ -1,8 +1,9 @@
 """Ingest's calls into the database: one method per function, no other SQL."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
@@ -135,6 +136,12 @@ class PostPreview(Struct, frozen=True, kw_only=True):
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    @asynccontextmanager
+    async def on_one_connection(self) -> AsyncIterator[Self]:
+        """For calls that follow each other at once."""
+        async with self._database.on_one_connection() as database:
+            yield type(self)(database)
 
     async def resolve_endpoint(self, kind: EndpointKind, secret_hash: str) -> Endpoint | None:
         row = await self._database.fetchrow("SELECT * FROM resolve_endpoint($1, $2)", kind, secret_hash)

@@ -86,6 +86,17 @@ class Line:
         if routed:
             self.channels = max(1, *routed)
 
+    def take(self) -> list[Waiting]:
+        """The next batch, which is under way now."""
+        batch = self.next_batch()
+        self.under_way += len(batch)
+        return batch
+
+    def end(self, batch: list[Waiting]) -> None:
+        self.running -= 1
+        self.under_way -= len(batch)
+        self.ended = len(batch)
+
     def next_batch(self) -> list[Waiting]:
         """As many as one call takes; whoever has given up waiting is left out."""
         batch: list[Waiting] = []
@@ -124,44 +135,60 @@ class Together:
                 self._lines.pop(endpoint.endpoint_id, None)
             return
         line.running += 1
-        call = asyncio.create_task(self._admit_next(endpoint, line))
-        self._calls.add(call)
-        call.add_done_callback(self._calls.discard)
+        calls = asyncio.create_task(self._admit_waiting(endpoint, line))
+        self._calls.add(calls)
+        calls.add_done_callback(self._calls.discard)
 
-    async def _admit_next(self, endpoint: Endpoint, line: Line) -> None:
-        """Whoever came in the same turn of the loop is there by now."""
-        batch = line.next_batch()
-        line.under_way += len(batch)
+    async def _admit_waiting(self, endpoint: Endpoint, line: Line) -> None:
+        """Call after call while pushes wait. Whoever came in the same turn of the loop is there by now."""
+        batch = line.take()
         self._go_on(endpoint, line)  # with those whom this call had no room for
         try:
-            endings = await self._admit_batch(endpoint, line, [waiting.push for waiting in batch])
+            async with self._gateway.on_one_connection() as gateway:
+                while await self._admit_batch(gateway, endpoint, line, batch) and line.wants_a_call():
+                    line.running += 1
+                    batch = line.take()
+                    self._go_on(endpoint, line)
+        except Exception as exc:  # there was no connection to have
+            line.end(batch)
+            _settle(batch, [exc] * len(batch))
         finally:
-            line.running -= 1
-            line.under_way -= len(batch)
-            line.ended = len(batch)
-            self._go_on(endpoint, line)  # before the answers are written: the database does not wait for them
-        for waiting, ending in zip(batch, endings, strict=True):
-            _settle(waiting, ending)
+            self._go_on(endpoint, line)
 
-    async def _admit_batch(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> Sequence[Ending]:
+    async def _admit_batch(self, gateway: Gateway, endpoint: Endpoint, line: Line, batch: list[Waiting]) -> bool:
+        """Whether the connection is good for another call. Answers are written in the loop's next turn: by then the
+        database has that call."""
+        endings: Sequence[Ending] = ()
         try:
-            return await self._ask(endpoint, line, pushes) if pushes else ()
+            endings = await self._endings(gateway, endpoint, line, [waiting.push for waiting in batch])
+        finally:
+            line.end(batch)
+        _settle(batch, endings)
+        return not any(isinstance(ending, Exception) for ending in endings)
+
+    async def _endings(
+        self, gateway: Gateway, endpoint: Endpoint, line: Line, pushes: Sequence[Push]
+    ) -> Sequence[Ending]:
+        try:
+            return await self._ask(gateway, endpoint, line, pushes) if pushes else ()
         except Exception as exc:
             if len(pushes) == 1 or not _may_be_of_one(exc):
                 return [exc] * len(pushes)
         # All was rolled back for the sake of one: the others are not to suffer for it.
-        return await self._admit_each(endpoint, line, pushes)
+        return await self._admit_each(gateway, endpoint, line, pushes)
 
-    async def _admit_each(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> Sequence[Ending]:
+    async def _admit_each(
+        self, gateway: Gateway, endpoint: Endpoint, line: Line, pushes: Sequence[Push]
+    ) -> Sequence[Ending]:
         endings: list[Ending] = []
         for push in pushes:
-            endings += await self._admit_batch(endpoint, line, [push])
+            endings += await self._endings(gateway, endpoint, line, [push])
             if isinstance(endings[-1], Exception) and not _may_be_of_one(endings[-1]):
                 break
         return endings + endings[-1:] * (len(pushes) - len(endings))
 
-    async def _ask(self, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> list[Verdict]:
-        verdicts = await self._gateway.admit_posts(endpoint, pushes, audit_deduped=self._audit_deduped)
+    async def _ask(self, gateway: Gateway, endpoint: Endpoint, line: Line, pushes: Sequence[Push]) -> list[Verdict]:
+        verdicts = await gateway.admit_posts(endpoint, pushes, audit_deduped=self._audit_deduped)
         line.learn(verdicts)
         return verdicts
 
@@ -172,10 +199,11 @@ def _may_be_of_one(exc: Exception) -> bool:
     return state[:2] in FAULTS_OF_A_POST or state in CONFLICTS
 
 
-def _settle(waiting: Waiting, ending: Ending) -> None:
-    if waiting.verdict.done():
-        return
-    if isinstance(ending, Exception):
-        waiting.verdict.set_exception(ending)
-    else:
-        waiting.verdict.set_result(ending)
+def _settle(batch: Sequence[Waiting], endings: Sequence[Ending]) -> None:
+    for waiting, ending in zip(batch, endings, strict=True):
+        if waiting.verdict.done():
+            continue
+        if isinstance(ending, Exception):
+            waiting.verdict.set_exception(ending)
+        else:
+            waiting.verdict.set_result(ending)
