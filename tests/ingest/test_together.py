@@ -36,6 +36,7 @@ class Calls:
         self.duplicates: set[str] = set()
         self.ended = 0
         self.connections = 0
+        self.others_wait = False
         self.away: Exception | None = None
         self._waiting: list[asyncio.Event] = []
 
@@ -320,6 +321,17 @@ async def test_calls_that_follow_each_other_share_a_connection(calls, admissions
     assert (len(calls.batches), calls.connections) == (3, together.AT_ONCE)
 
 
+async def test_a_connection_that_others_wait_for_is_given_back_after_each_call(calls, admissions):
+    calls.others_wait = True
+    pushes = pushing(admissions, *"abcdef")
+    await calls.are_busy()
+
+    calls.open.set()
+    await asyncio.gather(*pushes)
+
+    assert len(calls.batches) == calls.connections == 3
+
+
 async def test_after_an_error_another_connection_is_taken(calls, admissions):
     calls.faults["a"] = calls.faults["b"] = asyncpg.ConnectionDoesNotExistError("gone")
     pushes = pushing(admissions, *"abcdef")
@@ -363,6 +375,21 @@ async def test_whoever_has_given_up_is_left_out(calls, admissions):
     await asyncio.gather(*pushes, return_exceptions=True)
 
     assert calls.batches == [["a"], ["b"], ["d"]]
+
+
+async def test_a_line_goes_on_when_all_who_waited_have_given_up(calls, admissions):
+    pushes = pushing(admissions, *"abcd")
+    await calls.are_busy()
+    for push in pushes[2:]:
+        push.cancel()
+    await asyncio.wait(pushes[2:])
+
+    calls.open.set()
+    await asyncio.gather(*pushes[:2])
+    async with asyncio.timeout(10):
+        later = await asyncio.gather(*pushing(admissions, *"efgh"))
+
+    assert [verdict.of for verdict in later] == list("efgh")
 
 
 async def test_one_endpoint_does_not_wait_for_another(calls, admissions):

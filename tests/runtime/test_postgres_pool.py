@@ -76,11 +76,14 @@ async def test_calls_on_one_connection_are_on_one_and_others_are_not_kept_from_t
         async with database.on_one_connection() as held:
             held_by = {await held.fetchval("SELECT pg_backend_pid()") for _ in range(3)}
             others = await database.fetchval("SELECT pg_backend_pid()")
-        free = database.pool.get_idle_size()
+            taken = [held.all_taken]
+            async with database.acquire():
+                taken += [held.all_taken]
+        taken += [database.all_taken]
 
     assert len(held_by) == 1
     assert others not in held_by
-    assert free == 2
+    assert taken == [False, True, False]
 
 
 async def test_a_transaction_that_was_left_open_is_rolled_back_before_the_next_one_has_the_connection(

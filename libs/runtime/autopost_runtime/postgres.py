@@ -87,11 +87,16 @@ class Database:
     @asynccontextmanager
     async def on_one_connection(self) -> AsyncIterator[Self]:
         """For calls that follow each other at once: to give a connection back and take it again is four turns of the
-        loop, and the server waits meanwhile. After an error it may be broken; leave."""
+        loop, and the server waits meanwhile. Leave after an error, when it may be broken, and while ``all_taken``, when
+        others may wait for it."""
         async with self.acquire() as connection:
             twin = copy(self)
             twin._held = connection
             yield twin
+
+    @property
+    def all_taken(self) -> bool:
+        return self.pool.get_idle_size() == 0 and self.pool.get_size() == self.pool.get_max_size()
 
     async def ping(self) -> None:
         """A round trip outside the pool: a full pool is busy, not away, and a dead network must show."""

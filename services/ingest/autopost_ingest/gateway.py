@@ -143,6 +143,11 @@ class Gateway:
         async with self._database.on_one_connection() as database:
             yield type(self)(database)
 
+    @property
+    def others_wait(self) -> bool:
+        """For a connection, as far as can be known."""
+        return self._database.all_taken
+
     async def resolve_endpoint(self, kind: EndpointKind, secret_hash: str) -> Endpoint | None:
         row = await self._database.fetchrow("SELECT * FROM resolve_endpoint($1, $2)", kind, secret_hash)
         return None if row is None else convert(dict(row), Endpoint)

@@ -141,30 +141,40 @@ class Together:
 
     async def _admit_waiting(self, endpoint: Endpoint, line: Line) -> None:
         """Call after call while pushes wait. Whoever came in the same turn of the loop is there by now."""
-        batch = line.take()
-        self._go_on(endpoint, line)  # with those whom this call had no room for
+        batch: list[Waiting] | None = self._take(endpoint, line)
         try:
             async with self._gateway.on_one_connection() as gateway:
-                while await self._admit_batch(gateway, endpoint, line, batch) and line.wants_a_call():
-                    line.running += 1
-                    batch = line.take()
-                    self._go_on(endpoint, line)
+                while batch is not None:
+                    batch = await self._admit_batch(gateway, endpoint, line, batch)
         except Exception as exc:  # there was no connection to have
-            line.end(batch)
-            _settle(batch, [exc] * len(batch))
+            if batch is not None:
+                line.end(batch)
+                _settle(batch, [exc] * len(batch))
         finally:
             self._go_on(endpoint, line)
 
-    async def _admit_batch(self, gateway: Gateway, endpoint: Endpoint, line: Line, batch: list[Waiting]) -> bool:
-        """Whether the connection is good for another call. Answers are written in the loop's next turn: by then the
-        database has that call."""
+    def _take(self, endpoint: Endpoint, line: Line) -> list[Waiting]:
+        """Empty when whoever waited has been taken along by another call, or has given up."""
+        batch = line.take()
+        self._go_on(endpoint, line)  # with those whom this call had no room for
+        return batch
+
+    async def _admit_batch(
+        self, gateway: Gateway, endpoint: Endpoint, line: Line, batch: list[Waiting]
+    ) -> list[Waiting] | None:
+        """The next batch for this connection, if any. What was decided is answered in the loop's next turn: by then the
+        database has its next call."""
         endings: Sequence[Ending] = ()
         try:
             endings = await self._endings(gateway, endpoint, line, [waiting.push for waiting in batch])
         finally:
             line.end(batch)
         _settle(batch, endings)
-        return not any(isinstance(ending, Exception) for ending in endings)
+        broken = any(isinstance(ending, Exception) for ending in endings)
+        if broken or gateway.others_wait or not line.wants_a_call():
+            return None
+        line.running += 1
+        return self._take(endpoint, line)
 
     async def _endings(
         self, gateway: Gateway, endpoint: Endpoint, line: Line, pushes: Sequence[Push]
