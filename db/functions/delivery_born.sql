@@ -5,7 +5,7 @@
 -- row that was a third of the cost of enqueueing (see refers_to_deliveries for the other side).
 --
 -- Appends   delivery_queue, one row per queued delivery; given_up, one row per failed_permanent
--- Changes   channel_due, earlier only; inside a batch not yet: enqueue_messages_and_deliveries_batch does it at its
+-- Changes   channel_due, earlier only; inside a batch not yet: enqueue_posts does it at its
 --           end for all, in one order
 -- Locks     messages and channel_due FOR KEY SHARE, by key. The lock on channel_due keeps a concurrent claim from
 --           declaring the channel empty (see claim_deliveries) until this transaction has ended
