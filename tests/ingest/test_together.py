@@ -1,89 +1,18 @@
 """Pushes that come together are admitted together, and none of them pays for it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Self
 from uuid import uuid4
 
-import asyncpg
 import pytest
-from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
+from autopost_contracts.ids import EndpointId
 from autopost_ingest import together
 from autopost_ingest.crowds import Crowded
-from autopost_ingest.gateway import Endpoint, Push, Verdict
+from autopost_ingest.gateway import Endpoint, Push
 from autopost_ingest.together import Together
-from autopost_runtime.postgres import NotConnected
 from harness.eventually import eventually
 from msgspec import Raw
 
-ENDPOINT = Endpoint(
-    workspace_id=WorkspaceId(uuid4()),
-    endpoint_id=EndpointId(uuid4()),
-    workspace_status="active",
-    max_payload_bytes=1024,
-)
-
-
-class Calls:
-    """Stands in for the database: every call waits until it is let go."""
-
-    def __init__(self) -> None:
-        self.batches: list[list[str]] = []
-        self.open = asyncio.Event()
-        self.faults: dict[str, Exception] = {}
-        self.routed = 1
-        self.duplicates: set[str] = set()
-        self.ended = 0
-        self.connections = 0
-        self.others_wait = False
-        self.away: Exception | None = None
-        self._waiting: list[asyncio.Event] = []
-
-    async def are_busy(self) -> None:
-        """As many calls as there may be are under way; whoever was there before has called or is in line."""
-        await eventually(lambda: len(self.batches) - self.ended == together.AT_ONCE)
-
-    def let_one_go(self) -> None:
-        """The one that has waited longest."""
-        self._waiting.pop(0).set()
-
-    @asynccontextmanager
-    async def on_one_connection(self) -> AsyncIterator[Self]:
-        if self.away is not None:
-            raise self.away
-        self.connections += 1
-        yield self
-
-    async def _next(self) -> None:
-        mine = asyncio.Event()
-        self._waiting.append(mine)
-        await asyncio.wait(
-            [asyncio.create_task(event.wait()) for event in (mine, self.open)], return_when=asyncio.FIRST_COMPLETED
-        )
-
-    async def admit_posts(self, _: Endpoint, posts: Sequence[Push], *, audit_deduped: bool) -> list[Verdict]:
-        assert not audit_deduped
-        names = [push.payload_hash for push in posts]
-        self.batches.append(names)
-        await self._next()
-        self.ended += 1
-        for name in names:
-            if name in self.faults:
-                raise self.faults[name]
-        return [self._verdict(name) for name in names]
-
-    def _verdict(self, name: str) -> Verdict:
-        if name in self.duplicates:
-            return Verdict(verdict="duplicate", of=name)
-        return Verdict(verdict="accepted", run_id=RunId(uuid4()), routed=self.routed, of=name)
-
-
-def pushing(admissions: Together, *names: str, size: int = 10) -> list[asyncio.Task[Verdict]]:
-    return [
-        asyncio.create_task(admissions.admit(ENDPOINT, Push(post=Raw(b"x" * size), payload_hash=name)))
-        for name in names
-    ]
+from ingest.calls import ENDPOINT, Calls, pushing
 
 
 @pytest.fixture
@@ -242,127 +171,6 @@ async def test_a_post_larger_than_a_call_goes_alone(calls, admissions, monkeypat
     answers = await asyncio.gather(*pushing(admissions, *"abcd"))
 
     assert len(answers) == 4
-
-
-def broken_contract() -> asyncpg.PostgresError:
-    exc = asyncpg.PostgresError("not a zone")
-    exc.sqlstate = "AP009"
-    return exc
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        asyncpg.DataError("no such date"),
-        asyncpg.CheckViolationError("not so"),
-        asyncpg.ProgramLimitExceededError("too long for its index"),
-        asyncpg.DeadlockDetectedError("with what others do"),
-        asyncpg.SerializationError("with what others do"),
-        broken_contract(),
-    ],
-    ids=lambda fault: fault.sqlstate,
-)
-async def test_a_post_that_the_database_refuses_fails_alone(calls, admissions, fault):
-    calls.faults["d"] = fault
-    pushes = pushing(admissions, *"abcdef")
-    await calls.are_busy()
-
-    calls.open.set()
-    answers = await asyncio.gather(*pushes, return_exceptions=True)
-
-    assert [answer.of for answer in answers if isinstance(answer, Verdict)] == list("abcef")
-    assert answers[3] is calls.faults["d"]
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        asyncpg.LockNotAvailableError("after five seconds"),
-        asyncpg.QueryCanceledError("after nine seconds"),
-        asyncpg.DiskFullError("for everybody"),
-        asyncpg.InsufficientPrivilegeError("for everybody"),
-    ],
-    ids=lambda fault: fault.sqlstate,
-)
-async def test_what_no_post_is_to_blame_for_is_not_tried_again_for_each(calls, admissions, fault):
-    """Each would wait as long as all of them did."""
-    calls.faults["d"] = fault
-    pushes = pushing(admissions, *"abcdef")
-    await calls.are_busy()
-
-    calls.open.set()
-    answers = await asyncio.gather(*pushes, return_exceptions=True)
-
-    assert answers[2:] == [fault] * 4
-    assert calls.batches == [["a"], ["b"], list("cdef")]
-
-
-async def test_what_no_post_is_to_blame_for_also_ends_the_trying_one_by_one(calls, admissions):
-    calls.faults["d"] = asyncpg.DataError("no such date")
-    calls.faults["e"] = asyncpg.LockNotAvailableError("after five seconds")
-    pushes = pushing(admissions, *"abcdefg")
-    await calls.are_busy()
-
-    calls.open.set()
-    answers = await asyncio.gather(*pushes, return_exceptions=True)
-
-    assert [answer.of for answer in answers[:3]] == list("abc")
-    assert answers[3:] == [calls.faults[name] for name in "deee"]
-    assert calls.batches[2:] == [list("cdefg"), ["c"], ["d"], ["e"]]
-
-
-async def test_calls_that_follow_each_other_share_a_connection(calls, admissions):
-    pushes = pushing(admissions, *"abcdef")
-    await calls.are_busy()
-
-    calls.open.set()
-    await asyncio.gather(*pushes)
-
-    assert (len(calls.batches), calls.connections) == (3, together.AT_ONCE)
-
-
-async def test_a_connection_that_others_wait_for_is_given_back_after_each_call(calls, admissions):
-    calls.others_wait = True
-    pushes = pushing(admissions, *"abcdef")
-    await calls.are_busy()
-
-    calls.open.set()
-    await asyncio.gather(*pushes)
-
-    assert len(calls.batches) == calls.connections == 3
-
-
-async def test_after_an_error_another_connection_is_taken(calls, admissions):
-    calls.faults["a"] = calls.faults["b"] = asyncpg.ConnectionDoesNotExistError("gone")
-    pushes = pushing(admissions, *"abcdef")
-    await calls.are_busy()
-
-    calls.open.set()
-    await asyncio.gather(*pushes, return_exceptions=True)
-
-    assert calls.connections == 2 * together.AT_ONCE
-
-
-async def test_where_there_is_no_connection_to_have_all_are_told(calls, admissions):
-    calls.away = NotConnected(OSError())
-
-    answers = await asyncio.gather(*pushing(admissions, *"abcdef"), return_exceptions=True)
-
-    assert answers == [calls.away] * 6
-    assert calls.batches == []
-
-
-async def test_what_may_have_been_committed_is_not_said_again(calls, admissions):
-    """The senders are told to try again, and their receipts decide."""
-    calls.faults["d"] = asyncpg.ConnectionDoesNotExistError("gone")
-    pushes = pushing(admissions, *"abcdef")
-    await calls.are_busy()
-
-    calls.open.set()
-    answers = await asyncio.gather(*pushes, return_exceptions=True)
-
-    assert [isinstance(answer, Verdict) for answer in answers] == [True, True, False, False, False, False]
-    assert len(calls.batches) == 3
 
 
 async def test_whoever_has_given_up_is_left_out(calls, admissions):
