@@ -20,6 +20,22 @@ async def test_a_post_is_stored_once_and_queued_for_each_channel(tenant):
     assert [event["what"] for event in await tenant.events()] == ["enqueue"] * 3
 
 
+async def test_channels_that_show_the_same_plan_share_it_however_long_they_remember(tenant):
+    for hours in (1, 2):
+        await tenant.channel(dedup_ttl_hours=hours)
+    post = await tenant.post("hello")
+    changed = [{**rendering, "plan_hash": "another"} for rendering in post["renderings"]]
+
+    first = await tenant.put(post)
+    await tenant.drain()
+    again = await tenant.put({**post, "renderings": changed}, now=datetime.now(UTC) + timedelta(hours=3))
+
+    assert (first["enqueued"], again["enqueued"]) == (2, 2)
+    shown = [row["rendering_id"] for row in await tenant.deliveries()]
+    assert shown[0] == shown[1] != shown[2] == shown[3]
+    assert await tenant.count("renderings") == 2
+
+
 async def test_no_two_things_have_the_same_id(tenant):
     """Whoever asks by an id means one thing."""
     for _ in range(3):
