@@ -3,15 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PACKAGES := libs/contracts libs/runtime libs/adapters services/ingest services/dispatcher services/monitor services/bot simulator cli
+PACKAGES := libs/contracts libs/runtime libs/adapters services/ingest services/dispatcher services/monitor services/bot simulator cli bench
 PYPROJECTS := $(addsuffix /pyproject.toml,$(PACKAGES))
-SOURCES := libs services cli simulator tests requirements docs examples
+SOURCES := libs services cli simulator bench tests requirements tools docs examples
 
 # Four services start at once: without its bytecode each of them would compile the same libraries again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check bench format lock clean
+.PHONY: help setup run demo test quick check bench format lock audit shape clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,12 +36,16 @@ demo: $(READY) ## watch one post reach 40 channels, and the four criteria one by
 test: $(READY) ## every test, against a real Postgres, NATS and S3
 	@$(BIN)/pytest
 
-check: $(READY) ## look, change nothing: format, lint, types, boundaries, SQL
+quick: $(READY) ## the path of a post and what needs no server; tests/harness/slow.py says what is left out
+	@$(BIN)/pytest -m 'not slow'
+
+check: $(READY) ## look, change nothing: format, lint, types, boundaries, SQL, Dockerfile
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/squawk --config db/squawk.toml db/migrations/*.sql
+	@$(BIN)/squawk --config db/squawk.toml db/tables/*.sql $(wildcard db/migrations/*.sql)
+	@$(BIN)/hadolint Dockerfile
 
 bench: $(READY) ## measure it against PgQueuer, procrastinate and the machine; make bench BENCH=--quick for 3 minutes
 	@$(BIN)/autopost bench $(BENCH)
@@ -53,6 +57,12 @@ format: $(READY) ## let ruff rewrite the files
 lock: $(READY) ## write the hashed locks anew; make lock UPGRADE=--upgrade for newer versions
 	@PATH=$(BIN):$$PATH $(BIN)/python requirements/lock.py $(UPGRADE)
 
+audit: $(READY) ## ask whether a pinned version is known to be vulnerable; writes CycloneDX bills of materials to build/
+	@$(BIN)/python requirements/audit.py $(AUDIT)
+
+shape: ## the shape of the tree in numbers beside what it aims at; never fails
+	@$(PYTHON) tools/shape.py
+
 clean: ## remove the venv and every cache
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

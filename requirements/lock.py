@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVICES = ("libs/*", "services/*")
-EVERYTHING = (*SERVICES, "cli", "simulator")
+EVERYTHING = (*SERVICES, "cli", "simulator", "bench")
 COMPILE = ("uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes", "--quiet")
 NAMELESS = ("--no-header", "--no-annotate", "--no-emit-index-url")
 
@@ -45,7 +45,7 @@ def lock(target: str, requirements: list[str], *options: str) -> None:
 
 if __name__ == "__main__":
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv else []
-    lock("dev.txt", declared(*EVERYTHING) + listed("embedded.in", "tools.in", "bench.in", "clients.in"), *upgrade)
+    lock("dev.txt", declared(*EVERYTHING) + listed("embedded.in", "tools.in", "clients.in"), *upgrade)
     # What the images install is what was tested: the same versions, fewer packages.
     lock("services.txt", [*declared(*SERVICES), "-c requirements/dev.txt"], *upgrade)
     lock("bootstrap.txt", ["uv", "-c requirements/dev.txt"], *upgrade)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -10,11 +10,12 @@ import pytest
 from autopost_cli.embedded.folders import scratch
 from autopost_cli.embedded.nats import NatsServer
 from autopost_cli.embedded.postgres import FAST, PostgresServer
+from harness import slow, time_limit
 from harness.backends import SURVIVES_A_KILL, scratch_root
 from harness.buckets import Bucket
 from harness.databases import EMPTY, MIGRATED, Database, cloned, make_migrated
-from harness.limited import limited
-from harness.shared import Owner, ask, ask_bucket
+from harness.shared_backends import Owner, ask, ask_bucket
+from harness.time_limit import pytest_runtest_protocol as pytest_runtest_protocol
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -31,11 +32,19 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    time_limit.pytest_configure(config)
+    slow.pytest_configure(config)
     if hasattr(config, "workerinput"):
         config.stash[ADDRESS] = config.workerinput["backends"]
         return
     config.stash[OWNER] = owner = Owner()
     config.stash[ADDRESS] = owner.address
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """First, so that ``-m`` sees the marks."""
+    slow.mark(items)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -46,12 +55,6 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if owner := config.stash.get(OWNER, None):
         owner.stop()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    with limited(item.nodeid):
-        return (yield)
 
 
 Ask = Callable[[str], Any]

@@ -1,1 +1,1 @@
-"""The `autopost` command: up, demo, migrate, seed, bench."""
+"""The `autopost` command: run the system, operate it, inspect it."""

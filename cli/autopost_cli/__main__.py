@@ -1,4 +1,4 @@
-"""The ``autopost`` command. A subcommand is loaded when it is used: ``--help`` must not wait for all of them."""
+"""The ``autopost`` command. Subcommands are imported on use, so that ``--help`` stays fast."""
 
 import importlib
 from typing import ClassVar
@@ -7,22 +7,44 @@ import click
 
 
 class Commands(click.Group):
-    """Where each subcommand lives, and what it says about itself in the list."""
+    """The import path of each subcommand, and its line in the list of commands.
+
+    ``bench`` and ``simulator`` are packages of their own for development; the image of the command does not have them.
+    """
 
     lazy: ClassVar[dict[str, tuple[str, str]]] = {
-        "up": ("autopost_cli.up:up", "Start Postgres, NATS, S3, the simulator and the services."),
-        "demo": ("autopost_cli.demo:demo", "Show the four promises on a running system, one by one."),
-        "migrate": ("autopost_cli.migrate:migrate", "Bring the database to the schema of this version."),
-        "seed": ("autopost_cli.seed:command", "Put two demo workspaces into the database."),
-        "queue": ("autopost_cli.queue:queue", "See how the queue stands and what broke; bring back, skip, release."),
-        "channel": ("autopost_cli.channel:channel", "Look at channels, pause them, switch them off and on."),
-        "verify": ("autopost_cli.verify:verify", "Prove that every delivery is what its events say."),
-        "why": ("autopost_cli.why:why", "Say what holds a post, a delivery or a channel, and what would release it."),
-        "payload": ("autopost_cli.payload:payload", "Read what a platform really answered, or a sender really sent."),
-        "events": ("autopost_cli.events:events", "Watch what happens, as it happens."),
-        "auth": ("autopost_cli.auth:auth", "Say where the tokens of the bots lie; never shows one."),
-        "bench": ("autopost_cli.bench:bench", "Measure it against other queues and against the machine."),
-        "simulator": ("autopost_simulator.__main__:simulator", "Stand in for Telegram and MAX."),
+        "up": ("autopost_cli.stack.up:up", "Start Postgres, NATS, S3, the simulator and the services."),
+        "demo": ("autopost_cli.demo:demo", "Show the four guarantees on a running system, one by one."),
+        "migrate": ("autopost_cli.schema.migrate:migrate", "Update the database schema to this version."),
+        "seed": ("autopost_cli.schema.seed:command", "Insert two demo workspaces into the database."),
+        "queue": (
+            "autopost_cli.queue.queue:queue",
+            "Show the queue and recent errors; requeue, skip, release or resolve deliveries.",
+        ),
+        "channel": (
+            "autopost_cli.channel.channel:channel",
+            "List and check channels; pause, resume, disable or enable them.",
+        ),
+        "workspace": (
+            "autopost_cli.workspace.workspace:workspace",
+            "List workspaces; pause, resume or disable them.",
+        ),
+        "verify": ("autopost_cli.verify.verify:verify", "Check that every delivery matches its events."),
+        "why": (
+            "autopost_cli.why.why:why",
+            "Explain what a post, a delivery or a channel waits for, and what would release it.",
+        ),
+        "payload": (
+            "autopost_cli.payload.payload:payload",
+            "Read a stored raw payload: a platform's answer or a sender's request.",
+        ),
+        "events": ("autopost_cli.events.events:events", "Follow the events of the audit stream."),
+        "auth": (
+            "autopost_cli.auth.auth:auth",
+            "Manage bot credentials and status tokens; never shows a stored secret.",
+        ),
+        "bench": ("autopost_bench:bench", "Measure it against other queues and against the machine."),
+        "simulator": ("autopost_simulator.__main__:simulator", "Simulate the Telegram and MAX APIs."),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -35,7 +57,9 @@ class Commands(click.Group):
         try:
             command = getattr(importlib.import_module(module), name)
         except ModuleNotFoundError as missing:
-            raise click.ClickException(f"`{cmd_name}` is not installed here ({missing})") from missing
+            raise click.ClickException(
+                f"`autopost {cmd_name}` is not installed here ({missing}). In a checkout, `make setup` installs it."
+            ) from missing
         assert isinstance(command, click.Command)  # noqa: S101 -- for the type checker
         return command
 
@@ -47,7 +71,7 @@ class Commands(click.Group):
 @click.group(cls=Commands)
 @click.version_option(package_name="autopost-cli")
 def main() -> None:
-    """Posts to many channels: run it, watch it, ask it."""
+    """Publish posts to many channels: run the system, operate it, inspect it."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Development credentials: known to everybody, good for the simulator and for nothing else."""
+"""Development credentials: public, and valid for the simulator only."""
 
 WORKSPACE = "0de00000-0000-4000-8000-000000000001"
 """The demo workspace of `db/seed.sql`."""
@@ -14,4 +14,4 @@ TOKENS = {
     "AUTOPOST_SHOP_TELEGRAM_TOKEN": "1000002:shop-telegram-token-for-development-only",
     "AUTOPOST_SHOP_MAX_TOKEN": "shop-max-token-for-development-only",
 }
-"""What the seed's credential bindings name."""
+"""The environment variables that the credentials of the seed refer to."""

@@ -1,4 +1,4 @@
-"""Stand-ins for Telegram and MAX that behave, refuse and fail as the real ones do."""
+"""Simulated Telegram and MAX APIs, with their limits, errors and faults."""
 
 from autopost_simulator.registration import ChatSpec, StartState, TokenSpec
 from autopost_simulator.serve import listening

@@ -12,12 +12,20 @@ from autopost_simulator.simulator import Simulator
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
 @click.option(
-    "--port-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the port here when listening."
+    "--port",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 for any free port.",
 )
 @click.option(
-    "--state", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="JSON with tokens and chats."
+    "--port-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the port to this file once listening."
+)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="JSON file with initial tokens and chats.",
 )
 @click.option(
     "--log", type=click.Path(path_type=Path, dir_okay=False), help="Append every provider request to this file."
@@ -26,7 +34,7 @@ from autopost_simulator.simulator import Simulator
 def simulator(
     host: str, port: int, port_file: Path | None, state: Path | None, log: Path | None, open_to_all: bool
 ) -> None:
-    """Stand in for Telegram and MAX."""
+    """Simulate the Telegram and MAX APIs."""
     start = _read_state(state) if state else StartState()
     try:
         parts = Simulator(start=start, log=log, open_to_all=open_to_all)

@@ -1,4 +1,4 @@
-"""Time as the simulator sees it; tests hand in their own."""
+"""The clock of the simulator; tests can replace it."""
 
 import time
 from datetime import UTC, datetime

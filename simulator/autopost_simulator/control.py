@@ -1,4 +1,4 @@
-"""``/_sim/…``: how a test sets the scene, scripts what goes wrong and reads what happened."""
+"""The control API ``/_sim/…``: set up tokens and chats, add faults, read the log."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
@@ -13,7 +13,7 @@ from autopost_simulator.journal import Journal
 from autopost_simulator.log_stream import write_log
 from autopost_simulator.max.shapes import mid
 from autopost_simulator.registration import ChatSpec, TokenSpec, describe, describe_bot, register_chat, register_token
-from autopost_simulator.world import Chat, Post, World
+from autopost_simulator.world import Chat, ChatPost, World
 
 T = TypeVar("T")
 Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -76,7 +76,7 @@ class Control:
         for chat in self._parts.world.chats.values():
             if chat.platform == platform and chat_id in (str(chat.id), f"@{chat.username}"):
                 return _json({"messages": _posts(chat, len(chat.posts))})
-        return _json({"error": f"no chat {chat_id} in {platform}"}, status=404)
+        return _json({"error": f"chat {chat_id} not found in {platform}"}, status=404)
 
     async def post_faults(self, request: web.Request) -> web.StreamResponse:
         specs = _one_or_many(await request.read(), FaultSpec)
@@ -86,7 +86,7 @@ class Control:
         return _json({"faults": self._parts.faults.describe()})
 
     async def delete_faults(self, request: web.Request) -> web.StreamResponse:
-        """``?name=`` removes one; without it all go."""
+        """``?name=`` removes one fault; without it all are removed."""
         log_query.refuse_unknown(request.query, "name")
         return _json({"removed": self._parts.faults.remove(request.query.get("name"))})
 
@@ -112,7 +112,7 @@ def _explaining(handle: Handle) -> Handle:
 
 
 def _one_or_many(body: bytes, kind: type[T]) -> list[T]:
-    """All are read before the first takes effect."""
+    """All are validated before the first is applied."""
     if body.lstrip().startswith(b"["):
         return msgspec.json.decode(body, type=list[kind])  # type: ignore[valid-type]
     return [msgspec.json.decode(body, type=kind)]
@@ -127,7 +127,7 @@ def _posts(chat: Chat, count: int) -> list[dict[str, Any]]:
     return [_post(chat, post) for post in newest]
 
 
-def _post(chat: Chat, post: Post) -> dict[str, Any]:
+def _post(chat: Chat, post: ChatPost) -> dict[str, Any]:
     return {
         "id": post.id if chat.platform == "telegram" else mid(chat.id, post.id),
         "at": post.at.isoformat(),

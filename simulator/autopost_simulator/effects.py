@@ -1,4 +1,4 @@
-"""What a fault does to a call it strikes."""
+"""The effects of a fault on a call."""
 
 from typing import Annotated, Literal
 
@@ -36,15 +36,15 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         chosen = [name for name in _ENDINGS if getattr(self, name)]
         if len(chosen) > 1:
-            raise ValueError(f"only one of {_quoted(_ENDINGS)} can happen at once")
+            raise ValueError(f"give only one of {_quoted(_ENDINGS)}")
         if not chosen and not self.delay and not self.drip:
-            raise ValueError(f"one of {_quoted((*_ENDINGS, 'delay', 'drip'))} is needed")
+            raise ValueError(f"give one of {_quoted((*_ENDINGS, 'delay', 'drip'))}")
         if self.catalogue is not None and not is_known(self.catalogue):
-            raise ValueError(f"`catalogue` has no {self.catalogue!r}")
+            raise ValueError(f"unknown `catalogue` entry {self.catalogue!r}; GET /_sim/catalogue lists them")
         self._check_companions()
 
     def _check_companions(self) -> None:
-        """A field that would change nothing is a mistake of whoever wrote it."""
+        """A field without effect is an error."""
         if self.retry_after is not None and self.status is None and self.catalogue is None:
             raise ValueError("`retry_after` needs a `status` or a `catalogue`")
         if self.description is not None and self.status is None:
@@ -64,7 +64,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def platform(self) -> Platform | None:
-        """Where it can happen; ``None``: anywhere."""
+        """The platform where it can happen; ``None``: both."""
         return None if self.catalogue is None else platform_of(self.catalogue)
 
     def reply(self, platform: Platform) -> Reply:

@@ -1,4 +1,4 @@
-"""One provider request from arrival to answer: fault or act, then log, then answer.
+"""Handle one provider request: apply a fault or run it, then log it, then answer.
 
 The log line comes before the first byte of the answer. Whoever saw an answer finds it there.
 """
@@ -21,8 +21,8 @@ from autopost_simulator.reply import Reply
 
 
 @dataclass(slots=True, kw_only=True)
-class Call:
-    """What is known of a request; the platform's endpoint fills it in as it reads."""
+class ProviderCall:
+    """The data of a request for the log; the endpoint of the platform fills it in."""
 
     platform: Platform
     token: str
@@ -39,14 +39,14 @@ class Call:
 Act = Callable[[], Reply]
 
 
-class Exchange:
+class CallHandler:
     def __init__(self, clock: Clock, faults: Faults, journal: Journal) -> None:
         self._clock = clock
         self._faults = faults
         self._journal = journal
 
-    def arrive(self, platform: Platform, token: str, method: str) -> Call:
-        return Call(
+    def arrive(self, platform: Platform, token: str, method: str) -> ProviderCall:
+        return ProviderCall(
             platform=platform,
             token=fingerprint(token),
             method=method,
@@ -54,7 +54,7 @@ class Exchange:
             arrived_at=self._clock.now(),
         )
 
-    def cut_off(self, request: web.Request, call: Call) -> bool:
+    def cut_off(self, request: web.Request, call: ProviderCall) -> bool:
         """True when a fault drops the connection before the body is read."""
         fault = self._faults.strike(call, body_read=False)
         if fault is None:
@@ -63,7 +63,7 @@ class Exchange:
         drop(request)
         return True
 
-    async def answer(self, request: web.Request, call: Call, act: Act) -> web.StreamResponse:
+    async def answer(self, request: web.Request, call: ProviderCall, act: Act) -> web.StreamResponse:
         fault = self._faults.strike(call, body_read=True)
         if fault is None:
             return respond(self.obey(call, act))
@@ -74,13 +74,13 @@ class Exchange:
             return web.Response()
         return await dribble(request, reply, fault.effect.drip) if fault.effect.drip else respond(reply)
 
-    def obey(self, call: Call, act: Act, fault: Fault | None = None) -> Reply:
+    def obey(self, call: ProviderCall, act: Act, fault: Fault | None = None) -> Reply:
         reply = act()
         self._record(call, reply, reply.verdict, fault)
         return reply
 
-    async def _spoil(self, request: web.Request, call: Call, act: Act, fault: Fault) -> Reply | None:
-        """``None`` when there is nobody left to answer."""
+    async def _spoil(self, request: web.Request, call: ProviderCall, act: Act, fault: Fault) -> Reply | None:
+        """``None`` when the client has disconnected."""
         effect = fault.effect
         if effect.accepts:
             act()
@@ -96,7 +96,7 @@ class Exchange:
         self._record(call, reply, "faulted", fault)
         return reply
 
-    def _record(self, call: Call, reply: Reply | None, verdict: Verdict, fault: Fault | None) -> None:
+    def _record(self, call: ProviderCall, reply: Reply | None, verdict: Verdict, fault: Fault | None) -> None:
         hung = verdict == "hung"
         self._journal.append(
             Entry(
@@ -132,7 +132,7 @@ def respond(reply: Reply) -> web.Response:
 
 
 async def dribble(request: web.Request, reply: Reply, pause: float) -> web.StreamResponse:
-    """The whole body, one byte at a time, for as long as somebody listens."""
+    """Send the body byte by byte until the client disconnects."""
     response = web.StreamResponse(status=reply.status, headers=reply.headers)
     response.content_type = reply.content_type
     if reply.charset is not None:

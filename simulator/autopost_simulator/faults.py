@@ -1,4 +1,4 @@
-"""Scripted misbehaviour: which calls it strikes.
+"""Scripted faults: which calls they apply to.
 
 Rules are tried in the order they were added and the first that strikes wins. Every rule counts the
 calls that match it, so ``nth`` means the nth call of that kind, not of all.
@@ -66,7 +66,7 @@ class Fault:
 
     @property
     def early(self) -> bool:
-        """Can be decided on before the body tells which chat is meant."""
+        """Whether it can be decided before the body, and with it the chat, is read."""
         return self.effect.reset == "before" and not self.effect.delay and self._chat is None
 
     def strikes(self, call: Matchable) -> bool:

@@ -1,4 +1,4 @@
-"""What the log and the control answers show instead of a token."""
+"""The fingerprint of a token, shown in the log and in control answers instead of it."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ def fingerprint(token: str) -> str:
 
 
 def as_fingerprint(token_or_fingerprint: str) -> str:
-    """Whoever writes a fault may hold the token or only what the log shows of it."""
+    """A fault may name a token or its fingerprint."""
     if _FINGERPRINT.fullmatch(token_or_fingerprint):
         return token_or_fingerprint
     return fingerprint(token_or_fingerprint)

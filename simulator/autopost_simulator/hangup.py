@@ -1,4 +1,4 @@
-"""The end of a connection: to bring it about, and to notice that the client did."""
+"""Close a connection, and detect that the client has closed it."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ LOOK_FOR_HANGUP = 0.5
 
 
 def drop(request: web.Request) -> None:
-    """Close with RST, so that the client sees a reset and not a polite end."""
+    """Close with RST, so that the client gets a connection reset."""
     transport = request.transport
     if transport is None:
         return

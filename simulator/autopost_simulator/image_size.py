@@ -1,4 +1,4 @@
-"""Width, height and type of a picture, from its first bytes: enough to refuse what Telegram refuses."""
+"""Type and size of an image from its header, as needed for Telegram's checks."""
 
 import struct
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class Picture:
 
 
 def picture(content: bytes) -> Picture | None:
-    """``None`` for what is no picture: JPEG, PNG, GIF, WebP and BMP are."""
+    """``None`` unless it is JPEG, PNG, GIF, WebP or BMP."""
     try:
         return _png(content) or _gif(content) or _jpeg(content) or _webp(content) or _bmp(content)
     except (struct.error, IndexError):

@@ -27,7 +27,7 @@ INDEX_EVERY = 512
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """``arrived_ns`` and ``answered_ns`` are of one monotonic clock; nobody answers a hung request."""
+    """``arrived_ns`` and ``answered_ns`` use one monotonic clock; a hung request has no answer."""
 
     seq: int
     platform: Platform
@@ -85,7 +85,7 @@ class Journal:
 
     @contextmanager
     def listening(self) -> Iterator[asyncio.Event]:
-        """An event that every new line sets; whoever listens clears it."""
+        """An event that every new line sets; the listener clears it."""
         news = asyncio.Event()
         self._listeners.add(news)
         try:
@@ -94,11 +94,11 @@ class Journal:
             self._listeners.remove(news)
 
     def forget(self) -> None:
-        """Later readers start here; the file keeps everything."""
+        """New readers start here; the file keeps all lines."""
         self.start = self.last
 
     def read(self, after: int, count: int) -> tuple[list[bytes], int]:
-        """The next ``count`` lines with a greater seq, and the seq of the last; forgotten ones are passed over."""
+        """The next ``count`` lines after a seq, and the last seq; lines no longer in memory are skipped."""
         if self._file and after + 1 < self._oldest_kept:
             lines = self._file.read(after, min(count, self.last - after))
             return lines, after + len(lines)
@@ -107,7 +107,7 @@ class Journal:
         return [self._lines[seq - self._oldest_kept] for seq in range(first, until + 1)], max(until, after)
 
     def newest(self) -> Iterator[bytes]:
-        """Newest first, as far back as memory goes."""
+        """Newest first, from memory only."""
         since_start = min(self.last - self.start, len(self._lines))
         lines = list(self._lines)[len(self._lines) - since_start :]
         return reversed(lines)
@@ -151,7 +151,7 @@ class _File:
             self._offsets.append(self._end)
 
     def _take_up(self) -> None:
-        """Go on where an earlier run was stopped; a line it could not finish is cut off."""
+        """Continue an existing file; an incomplete last line is removed."""
         with self._path.open("rb") as file:
             for line in file:
                 if not line.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""Sliding windows: how many messages a token or a chat may take within a span of time.
+"""Rate limits with sliding windows, per token and per chat.
 
 Only what was let through counts. A refused request takes no slot, so a client that
 waits exactly as long as it was told finds one free.
@@ -23,7 +23,7 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Windows:
-    """The hits that still count, by who made them."""
+    """The calls within the window, by key."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Reading the log: which entries a reader asked for, and how far it has come."""
+"""Queries of the log: filters and position."""
 
 import sys
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ def flag(query: Mapping[str, str], name: str) -> bool:
 def refuse_unknown(query: Mapping[str, str], *known: str) -> None:
     for name in query:
         if name not in known:
-            raise QueryError(f"`{name}` is not known here, only {', '.join(known)}")
+            raise QueryError(f"unknown parameter `{name}`; known are {', '.join(known)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class LogQuery:
         return all((getattr(entry, name) or "").lower() == value for name, value in self.wanted)
 
 
-class Reader:
-    """One reading of the log: a position in it, and how many entries may still be given."""
+class LogReader:
+    """A reader of the log: its position, and how many entries it may still return."""
 
     def __init__(self, query: LogQuery, journal: Journal) -> None:
         self._query = query
@@ -91,13 +91,13 @@ class Reader:
         return self._left <= 0
 
     def take_newest(self, count: int) -> bytes:
-        """The newest ``count`` as far as memory reaches; reading goes on behind them."""
+        """The newest ``count`` entries in memory; later reads continue after them."""
         asked_for = filter(self._query.asks_for, self._journal.newest())
         self.position = self._journal.last
         return self._give(list(islice(asked_for, min(count, self._left)))[::-1])
 
     def take(self) -> bytes:
-        """The next batch; perhaps an empty one, so that a reader of a long log lets others run."""
+        """The next batch; it may be empty, so that reading a long log does not block others."""
         lines, self.position = self._journal.read(self.position, BATCH)
         return self._give([line for line in lines if self._query.asks_for(line)][: self._left])
 

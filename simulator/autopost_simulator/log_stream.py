@@ -1,4 +1,4 @@
-"""The log as an answer: what is there, and with ``follow`` whatever comes after it.
+"""Stream the log as a response; with ``follow`` also new entries.
 
 Writing waits until the reader has taken what was written before, so a slow one holds back only itself.
 """
@@ -10,13 +10,13 @@ from aiohttp import web
 
 from autopost_simulator.hangup import LOOK_FOR_HANGUP, hung_up
 from autopost_simulator.journal import Journal
-from autopost_simulator.log_query import LogQuery, Reader
+from autopost_simulator.log_query import LogQuery, LogReader
 
 
 async def write_log(request: web.Request, journal: Journal, query: LogQuery) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", "Cache-Control": "no-store"})
     await response.prepare(request)
-    reader = Reader(query, journal)
+    reader = LogReader(query, journal)
     with suppress(ConnectionResetError):
         if query.last is not None:
             await response.write(reader.take_newest(query.last))
@@ -27,13 +27,13 @@ async def write_log(request: web.Request, journal: Journal, query: LogQuery) -> 
     return response
 
 
-async def _write_until(last: int, reader: Reader, response: web.StreamResponse) -> None:
+async def _write_until(last: int, reader: LogReader, response: web.StreamResponse) -> None:
     while reader.position < last and not reader.finished:
         await response.write(reader.take())
         await asyncio.sleep(0)
 
 
-async def _follow(request: web.Request, journal: Journal, reader: Reader, response: web.StreamResponse) -> None:
+async def _follow(request: web.Request, journal: Journal, reader: LogReader, response: web.StreamResponse) -> None:
     with journal.listening() as news:
         while not reader.finished and not hung_up(request):
             news.clear()

@@ -1,4 +1,4 @@
-"""The page at ``/``: files shipped with the package, that read the control API and nothing else."""
+"""The page at ``/``: static files that use the control API only."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tokens and chats as a test or a state file describes them; saying the same twice changes nothing."""
+"""Register tokens and chats from a request or a state file; repeating it changes nothing."""
 
 from typing import Any, get_args
 
@@ -31,7 +31,7 @@ _STANDING = ("role", "forbids", "topics", "migrated_to")
 
 
 class TokenSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A field left out keeps its value, or gets the platform's default on first mention."""
+    """A missing field keeps its value; a new chat gets the default of the platform."""
 
     platform: Platform
     token: str
@@ -42,7 +42,7 @@ class TokenSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __post_init__(self) -> None:
         if not self.token or any(character.isspace() for character in self.token):
-            raise ValueError("`token` must be a word without spaces")
+            raise ValueError("`token` must not contain spaces")
 
 
 class ChatSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,10 +70,10 @@ class ChatSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             self._check_telegram(private=int(self.id) > 0)
             self._check_standing()
         elif self.state in get_args(TelegramOnly) or self._standing_given():
-            raise ValueError("MAX has no such `state`, and neither `role`, `forbids`, `topics` nor `migrated_to`")
+            raise ValueError("MAX chats have no `role`, `forbids`, `topics` or `migrated_to`, and not this `state`")
 
     def _check_telegram(self, *, private: bool) -> None:
-        """Only a person can block a bot, and only a place with members can throw it out."""
+        """Only a person can block a bot, and only a chat with members can remove it."""
         if self.type is not UNSET and (self.type == "private") != private:
             raise ValueError(f"`type` {self.type!r} does not go with `id` {self.id}: people have positive ids")
         of_places, of_people = _PLACES_ONLY, ("blocked", "unknown", "not_started")

@@ -1,4 +1,4 @@
-"""An answer as the imitated provider would give it, before it becomes HTTP."""
+"""The answer of a simulated provider, before it becomes an HTTP response."""
 
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus

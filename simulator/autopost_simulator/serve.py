@@ -1,4 +1,4 @@
-"""Run a simulator until it is told to stop; requests that hang do not hold it back."""
+"""Run the simulator until it is stopped; hanging requests do not delay the stop."""
 
 import asyncio
 import signal
@@ -17,7 +17,7 @@ PATIENCE = 0.1
 
 @asynccontextmanager
 async def listening(simulator: Simulator, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
-    """The URL it answers at. There is no access log: Telegram tokens are part of the URL."""
+    """Yields its URL. There is no access log, since Telegram tokens are part of the URL."""
     runner = web.AppRunner(simulator.application(), access_log=None, shutdown_timeout=PATIENCE)
     await runner.setup()
     try:

@@ -1,4 +1,4 @@
-"""The whole simulator: its parts wired together, and the aiohttp application around them."""
+"""The simulator: its parts and the aiohttp application."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from aiohttp import web
 
 from autopost_simulator.clock import Clock, SystemClock
 from autopost_simulator.control import Control
-from autopost_simulator.exchange import Exchange
+from autopost_simulator.exchange import CallHandler
 from autopost_simulator.faults import Faults
 from autopost_simulator.journal import Journal
 from autopost_simulator.limits import Windows
@@ -42,7 +42,7 @@ class Simulator:
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=LARGEST_BODY)
-        exchange = Exchange(self.clock, self.faults, self.journal)
+        exchange = CallHandler(self.clock, self.faults, self.journal)
         self.telegram.add_to(app, exchange)
         self.max.add_to(app, exchange)
         Control(self).add_to(app)
@@ -51,7 +51,7 @@ class Simulator:
         return app
 
     def reset(self) -> int:
-        """Back to the start state; the log goes on, and readers begin after the returned number."""
+        """Restore the initial state. The log is kept; returns the number after which new entries start."""
         self.world.clear()
         self.windows.clear()
         self.telegram.clear()

@@ -1,4 +1,4 @@
-"""What exists behind the imitated APIs: bots by token, chats, and the messages the chats show."""
+"""The state of the simulated platforms: bots by token, chats and their messages."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,7 +45,7 @@ class Bot:
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class Post:
+class ChatPost:
     """``markup`` and ``buttons`` are in the shape of their platform, and so are the further fields in ``extra``.
 
     A Telegram message with media has its fields there (``photo``, ``video``, …) and beside them ``media``, a list
@@ -79,10 +79,10 @@ class Chat:
     forbids: tuple[Kind, ...] = ()
     topics: tuple[Topic, ...] | None = None
     migrated_to: int | None = None
-    posts: dict[int, Post] = field(default_factory=dict)
+    posts: dict[int, ChatPost] = field(default_factory=dict)
     last_id: int = 0
 
-    def show(self, post: Post) -> None:
+    def show(self, post: ChatPost) -> None:
         self.posts[post.id] = post
         self.last_id = max(self.last_id, post.id)
         if len(self.posts) > POSTS_KEPT:
@@ -90,7 +90,7 @@ class Chat:
 
 
 class World:
-    """``open_to_all``: a token or chat nobody registered comes into being when it is first used."""
+    """``open_to_all``: unknown tokens and chats are created at first use."""
 
     def __init__(self, *, open_to_all: bool) -> None:
         self._open = open_to_all
@@ -122,7 +122,7 @@ class World:
         return chat
 
     def dialog(self, user_id: int) -> Chat | None:
-        """The MAX chat with one person; unless told otherwise it has that person's id."""
+        """The MAX chat with one person; by default it has the id of the person."""
         for chat in self.chats.values():
             if chat.platform == "max" and chat.user_id == user_id:
                 return chat if chat.state != "not_found" else None
@@ -146,7 +146,7 @@ def new_bot(platform: Platform, token: str) -> Bot:
 
 
 def bot_id(token: str) -> int:
-    """Telegram writes the bot's id before the colon; a MAX token says nothing."""
+    """A Telegram token starts with the bot's id; a MAX token does not contain it."""
     head = token.partition(":")[0]
     return int(head) if head.isascii() and head.isdigit() else int(fingerprint(token), 16)
 

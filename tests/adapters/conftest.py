@@ -9,17 +9,17 @@ from typing import Any
 import httpx
 import pytest
 from aiohttp import web
-from autopost_adapters.base import Accepted, Adapter, Material, Target
+from autopost_adapters.base import AcceptedPart, Adapter, Material, Target
 from autopost_adapters.registry import adapters
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpClient
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpClient
 from autopost_simulator import Simulator, listening
 
 from adapters.board.send import BoardAdapter
 from adapters.board.server import Board
-from adapters.sources import Bytes
+from adapters.media_sources import Bytes
 
 PATIENT, IMPATIENT = timedelta(seconds=20), timedelta(milliseconds=700)
 NOWHERE = "http://127.0.0.1:1"
@@ -43,11 +43,13 @@ class Platform(ABC):
         self.impatient = make(IMPATIENT)
         self.target = Target(chat=CHATS[name], token=Secret(TOKENS[name]))
 
-    async def send(self, part: Part, media: Sequence[Material] = (), *, token: str | None = None) -> Accepted | Failed:
+    async def send(
+        self, part: Part, media: Sequence[Material] = (), *, token: str | None = None
+    ) -> AcceptedPart | Failed:
         target = self.target if token is None else Target(chat=self.target.chat, token=Secret(token))
         return await self.adapter.send(part, target, media)
 
-    async def bring(self, *items: PlannedMedia, sources: Sequence[Bytes] = ()) -> list[Material]:
+    async def upload_media(self, *items: PlannedMedia, sources: Sequence[Bytes] = ()) -> list[Material]:
         """What items are sent from when their bytes have never been sent: the bytes, or the id of an upload."""
         given = sources or [Bytes() for _ in items]
         if not self.adapter.uploads_apart:
@@ -57,11 +59,11 @@ class Platform(ABC):
 
     async def hold(self, item: PlannedMedia) -> str:
         """The id under which the platform holds an item already."""
-        (material,) = await self.bring(item)
+        (material,) = await self.upload_media(item)
         if isinstance(material, str):
             return material
         sent = await self.send(MediaPart(media=(item,)), [material])
-        assert isinstance(sent, Accepted)
+        assert isinstance(sent, AcceptedPart)
         (held,) = sent.held
         assert held is not None
         return held.provider_id

@@ -1,4 +1,4 @@
-"""What the tests of MAX send, to whom, and a server that answers as a test tells it."""
+"""Parts and targets for tests of MAX, and a server with scripted responses."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,8 +9,8 @@ from autopost_adapters.base import Target
 from autopost_adapters.max.send import MaxAdapter
 from autopost_contracts.payload import Button
 from autopost_contracts.plan import PlannedMedia
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpClient
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpClient
 
 from adapters.conftest import PATIENT
 

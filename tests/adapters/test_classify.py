@@ -8,7 +8,7 @@ from autopost_adapters.classify import Rule, classify
 from autopost_adapters.max import answers as max_
 from autopost_adapters.telegram import answers as telegram
 from autopost_contracts.outcomes import Category, Failed, Scope
-from autopost_runtime.http import HttpAnswer
+from autopost_runtime.http.client import HttpAnswer
 from autopost_simulator.catalogue import entry_reply, names
 
 CHANNEL, DELIVERY, PLATFORM = "channel", "delivery", "platform"
@@ -122,9 +122,9 @@ CATALOGUE = {
     "max.web_app_null": (P, DELIVERY, "buttons_invalid"),
     "max.extension_forbidden": (P, DELIVERY, "media_unsupported"),
     "max.upload_unknown": (T, DELIVERY, "upload_refused"),
-    "max.upload_used": (T, DELIVERY, "upload_refused"),
+    "max.upload_used": (P, DELIVERY, "upload_refused"),
     "max.upload_too_large": (P, DELIVERY, "media_too_large"),
-    "max.upload_pieces_missing": (T, DELIVERY, "upload_refused"),
+    "max.upload_pieces_missing": (P, DELIVERY, "upload_refused"),
     "max.internal_error": (T, PLATFORM, "http_500"),
     "max.service_unavailable": (T, PLATFORM, "http_503"),
     "max.too_many_requests": (T, PLATFORM, "rate_limited"),
@@ -241,7 +241,7 @@ def test_a_wait_asked_for_in_seconds_comes_out_in_milliseconds() -> None:
         assert asked.retry_after_ms == 3_000  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("header", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "soon", "9" * 5_000, "²"])
+@pytest.mark.parametrize("header", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "soon", "²"])
 def test_a_wait_that_is_no_number_of_seconds_is_none(header: str) -> None:
     answer = HttpAnswer(503, {"Retry-After": header}, b"")
 

@@ -102,7 +102,6 @@ def test_a_platform_nobody_knows_is_a_problem_not_an_error() -> None:
 @pytest.mark.parametrize(
     ("platform", "text", "named"),
     [
-        ("telegram", "# a", "<h1>"),
         ("telegram", "^^a^^", "<mark>"),
         ("telegram", "[a](tel:+7900)", "tel:+7900"),
         ("telegram", "[a](max://user/7)", "max://user/7"),
@@ -128,6 +127,23 @@ def test_plain_instead_of_markup_is_plain_in_whole_with_readable_links_and_a_not
     assert "<tg-spoiler>" in plan.notes[0]
 
 
+@pytest.mark.parametrize("platform", ["telegram", "max"])
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("a **b", "text: ** is never closed and is shown as it stands"),
+        ("a `b", "text: ` is never closed and is shown as it stands"),
+        ("*a **b*", "text: * is never closed and is shown as it stands"),
+        ("**a** 2 * 3, C++ or D++", None),
+    ],
+)
+def test_a_mark_that_is_never_closed_is_shown_and_the_plan_says_so(platform: str, text: str, note: str | None) -> None:
+    plan = compiled(platform, Content(text=text, parse_mode="Markdown")).plan
+
+    assert plan is not None
+    assert plan.notes == ((note,) if note else ())
+
+
 @pytest.mark.parametrize(
     ("platform", "parse_mode", "text", "sent", "markup"),
     [
@@ -138,7 +154,15 @@ def test_plain_instead_of_markup_is_plain_in_whole_with_readable_links_and_a_not
         ("max", "HTML", "<strong>a</strong><br>b", "<b>a</b>\nb", "html"),
         ("max", "Markdown", "__a__ *b*", "**a** _b_", "markdown"),
         ("max", "Markdown", "**a**b*c*d", "<b>a</b>b<i>c</i>d", "html"),
-        ("max", "HTML", "a &amp; b", "a & b", "plain"),
+        ("max", "HTML", "a &amp; b", "a &amp; b", "html"),
+        ("max", "Markdown", "a & b", "a & b", "markdown"),
+        ("max", "Markdown", r"a \* b", "a * b", "html"),
+        ("max", "Markdown", "**a**\n```\nb  c\n```", "<b>a</b>\n<pre>b  c</pre>", "html"),
+        ("max", "Markdown", "> a", "<blockquote>a</blockquote>", "html"),
+        ("max", "Markdown", "![a](https://a.example/)", '!<a href="https://a.example/">a</a>', "html"),
+        ("max", "Markdown", "# a\nb", "**a**\nb", "markdown"),
+        ("telegram", "Markdown", "### a\nb", "<b>a</b>\nb", "html"),
+        ("telegram", "HTML", "a<h2>b</h2>c", "a\n<b>b</b>\nc", "html"),
         ("max", None, "**a**", "**a**", "plain"),
     ],
 )
@@ -205,6 +229,8 @@ def test_max_can_only_switch_a_preview_off() -> None:
         ("silent", "yes"),
         ("preview_size", "tiny"),
         ("upload_policy", {"image": "x"}),
+        ("upload_policy", {"animation": "url_allowed"}),
+        ("parse_mode", "html"),
     ],
 )
 def test_a_setting_that_means_nothing_is_told_by_name(name: str, value: object) -> None:
@@ -260,3 +286,10 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 @pytest.mark.parametrize("text", ["", " \n ", "<b> </b>"])
 def test_a_post_without_anything_to_see_is_empty(text: str) -> None:
     assert problems(compiled("telegram", Content(text=text, parse_mode="HTML"))) == ["message_empty"]
+
+
+@pytest.mark.parametrize("platform", ["telegram", "max"])
+def test_a_setting_that_nobody_knows_stops_no_post(platform: str) -> None:
+    result = compiled(platform, Content(text="a"), settings={"overflw": "split", "upload_polcy": {}})
+
+    assert result.plan is not None

@@ -192,7 +192,7 @@ def test_what_is_no_picture_there_goes_as_a_file_and_the_plan_says_why(platform:
 
     assert outline(made) == ["F", "i"]
     assert len(made.notes) == 1
-    assert made.notes[0].startswith("media[0] goes as file: ")
+    assert made.notes[0].startswith("media[0] is sent as file: ")
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,63 @@ def test_an_address_is_enough_only_for_a_picture_on_max_where_the_channel_allows
     assert problems("max", picture) == [("upload_required", "media[0]")]
     assert problems("max", video, **allowed) == [("upload_required", "media[0]")]
     assert problems("telegram", picture, **allowed) == [("upload_required", "media[0]")]
-    assert problems("max", strange, **allowed) == [("validation_failed", "media[0]")]
+    assert problems("max", strange, **allowed) == [("upload_required", "media[0]")]
+
+
+ALLOWED = {"upload_policy": {"image": "url_allowed"}}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost/a.png",
+        "http://127.0.0.1/a.png",
+        "http://127.1/a.png",
+        "http://2130706433/a.png",
+        "http://0x7f000001/a.png",
+        "http://10.0.0.7:8080/a.png",
+        "http://169.254.169.254/latest/meta-data",
+        "http://[::1]/a.png",
+        "http://[fd00::1]/a.png",
+        "http://[::ffff:10.0.0.1]/a.png",
+        "http://store/a.png",
+        "http://store.internal/a.png",
+        "http://store.svc.cluster.local/a.png",
+        "http://store.local./a.png",
+        "https://ann:hush@a.example/a.png",
+        "https://ann@a.example/a.png",
+        "ftp://a.example/a.png",
+        "https:///a.png",
+        "http://[/a.png",
+    ],
+)
+def test_an_address_from_inside_or_with_credentials_is_never_passed_on(url: str) -> None:
+    assert problems("max", Content(media=(Medium(type="image", url=url),)), **ALLOWED) == [
+        ("upload_required", "media[0]")
+    ]
+
+
+def test_an_item_with_bytes_and_url_goes_by_url_only_where_that_is_allowed() -> None:
+    both = Content(type="media", text="a", media=(medium("image", url="https://a.example/b.png", size=7),))
+
+    by_url, by_bytes, telegram = plan("max", both, **ALLOWED), plan("max", both), plan("telegram", both, **ALLOWED)
+
+    def sources(made: Plan) -> list[tuple[str | None, str | None]]:
+        return [(item.url, item.blob_ref) for part in made.parts if isinstance(part, MediaPart) for item in part.media]
+
+    assert sources(by_url) == [("https://a.example/b.png", None)]
+    assert sources(by_bytes) == sources(telegram) == [(None, medium().blob_ref)]
+    assert by_url.notes == ("media[0] is sent by URL: max fetches it",)
+    assert by_bytes.notes == ()
+
+
+def test_an_address_from_inside_goes_by_its_bytes_where_there_are_some() -> None:
+    both = Content(type="media", media=(medium("image", url="http://10.0.0.7/b.png"),))
+
+    [part] = plan("max", both, **ALLOWED).parts
+
+    assert isinstance(part, MediaPart)
+    assert (part.media[0].url, part.media[0].blob_ref) == (None, medium().blob_ref)
 
 
 def test_what_is_known_of_an_item_reaches_its_plan() -> None:
@@ -323,11 +379,11 @@ def test_max_drops_what_it_cannot_do_and_the_plan_names_it() -> None:
 
 
 def test_where_one_caption_cannot_be_shown_the_whole_post_goes_plain() -> None:
-    items = (medium(caption='<a href="https://a.example/">b</a> <h1>c</h1>'),)
+    items = (medium(caption='<a href="https://a.example/">b</a> <mark>c</mark>'),)
     content = Content(text="<b>a</b>", parse_mode="HTML", media=(medium(), *items))
 
     made = plan("telegram", content, on_markup="plain")
 
     assert problems("telegram", content) == [("markup_unsupported", "media[1].caption")]
     assert made.parts[0].text == "a\n\nb (https://a.example/) c"
-    assert "<h1>" in made.notes[0]
+    assert "<mark>" in made.notes[0]

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from adapters.markings import SCRAPS
+from adapters.random_markup import SCRAPS
 
 TYPES: list[MediaType] = ["image", "video", "animation", "audio", "file"]
 BUTTONS = ((Button("Read", "https://a.example/"),),)

@@ -5,17 +5,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
-from autopost_adapters.base import Accepted, Adapter, Held, Material, MediaMissing, MediaUnreadable
+from autopost_adapters.base import AcceptedPart, Adapter, Held, Material, MediaMissing, MediaUnreadable
 from autopost_adapters.compilers import COMPILERS, compile_content
 from autopost_contracts.outcomes import Category, Failed, Scope
 from autopost_contracts.payload import Button, Content, Flags, Medium
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Profile, TextPart
-from autopost_runtime.http import HttpClient
+from autopost_runtime.http.client import HttpClient
 from msgspec import Struct
 
 from adapters.board.compile import compile_content as compile_for_board
 from adapters.conftest import NOWHERE, PATIENT, PLATFORMS, Platform, adapter_at
-from adapters.sources import PICTURE, Bytes
+from adapters.media_sources import PICTURE, Bytes
 
 ITEM = PlannedMedia(type="image", blob_ref="sha256:x", content_type="image/png", name="picture.png")
 TEXT = TextPart(text="hello")
@@ -32,7 +32,7 @@ async def nothing(platform: Platform) -> list[Material]:
 
 
 async def bytes_of_one(platform: Platform) -> list[Material]:
-    return await platform.bring(ITEM)
+    return await platform.upload_media(ITEM)
 
 
 async def id_of_one(platform: Platform) -> list[Material]:
@@ -40,7 +40,7 @@ async def id_of_one(platform: Platform) -> list[Material]:
 
 
 async def bytes_and_id(platform: Platform) -> list[Material]:
-    first, last = await platform.bring(ITEM, ITEM)
+    first, last = await platform.upload_media(ITEM, ITEM)
     return [first, await platform.hold(ITEM), last]
 
 
@@ -145,7 +145,7 @@ async def test_what_is_accepted_comes_back_with_its_ids_and_is_shown_once(platfo
     answer = await platform.send(part, media)
 
     messages = (await platform.shown())[before:]
-    assert isinstance(answer, Accepted)
+    assert isinstance(answer, AcceptedPart)
     assert list(answer.provider_ids) == [message["id"] for message in messages]
     assert [one for message in messages for one in message["media"]] == [CHECKSUM] * pictures
     assert "".join(message["text"] for message in messages) == "hello"
@@ -259,8 +259,8 @@ async def test_a_post_is_compiled_and_sent_on_any_platform_by_the_same_steps(nam
 
     async with PLATFORMS[name]() as platform:
         for part in compiled.plan.parts:
-            answer = await platform.send(part, await platform.bring(*_items(part)))
-            assert isinstance(answer, Accepted), answer
+            answer = await platform.send(part, await platform.upload_media(*_items(part)))
+            assert isinstance(answer, AcceptedPart), answer
         messages = await platform.shown()
 
     assert [one for message in messages for one in message["media"]] == [CHECKSUM] * 3

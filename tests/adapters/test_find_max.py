@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from autopost_adapters.base import Accepted
+from autopost_adapters.base import AcceptedPart
 from autopost_adapters.max.send import MaxAdapter
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.payload import Button
 from autopost_contracts.plan import MediaPart, Part, TextPart
-from autopost_runtime.http import HttpClient
+from autopost_runtime.http.client import HttpClient
 
 from adapters.conftest import PATIENT, Simulated
 from adapters.max_parts import BUTTONS, TARGET, item, serving
-from adapters.sources import Bytes
+from adapters.media_sources import Bytes
 
 
 def long_ago() -> datetime:
@@ -40,11 +40,11 @@ FOUND: list[Part] = [
 @pytest.mark.parametrize("part", FOUND)
 async def test_a_message_that_has_arrived_is_found(max_: Simulated, part: Part) -> None:
     items = part.media if isinstance(part, MediaPart) else ()
-    sent = await max_.send(part, await max_.bring(*items))
-    assert isinstance(sent, Accepted)
+    sent = await max_.send(part, await max_.upload_media(*items))
+    assert isinstance(sent, AcceptedPart)
     await max_.send(TextPart(text="another"))
 
-    assert await find(max_, part) == Accepted(provider_ids=sent.provider_ids)
+    assert await find(max_, part) == AcceptedPart(provider_ids=sent.provider_ids)
     assert await find(max_, part, other_than=sent.provider_ids) is None
 
 
@@ -67,7 +67,7 @@ async def test_a_message_that_says_something_else_is_not_it(max_: Simulated, par
 
 async def test_the_order_of_the_media_matters(max_: Simulated) -> None:
     picture, clip = item("image"), item("video")
-    media = await max_.bring(picture, clip, sources=[Bytes(), Bytes(name="clip.mp4")])
+    media = await max_.upload_media(picture, clip, sources=[Bytes(), Bytes(name="clip.mp4")])
     await max_.send(MediaPart(media=(picture, clip)), media)
 
     assert await find(max_, MediaPart(media=(picture, clip))) is not None
@@ -114,7 +114,7 @@ def message(number: int, text: str = "noise", **fields: Any) -> dict[str, Any]:
 async def test_a_message_is_looked_for_page_by_page() -> None:
     chat = Chat([message(number, "it" if number == 321 else "noise") for number in range(1_000)])
 
-    assert await chat.find("it", NOW - timedelta(hours=1)) == Accepted(provider_ids=("mid.321",))
+    assert await chat.find("it", NOW - timedelta(hours=1)) == AcceptedPart(provider_ids=("mid.321",))
     assert [asked["count"] for asked in chat.asked] == ["100"] * 4
     assert [asked["chat_id"] for asked in chat.asked] == ["-70"] * 4
 
@@ -150,14 +150,14 @@ async def test_what_a_person_wrote_is_not_what_a_bot_sent() -> None:
     person, bot = {"sender": {"user_id": 1, "is_bot": False}}, {"sender": {"user_id": 2, "is_bot": True}}
     chat = Chat([message(1, "it", **person), message(2, "it", **bot)])
 
-    assert await chat.find("it", NOW - timedelta(hours=1)) == Accepted(provider_ids=("mid.2",))
+    assert await chat.find("it", NOW - timedelta(hours=1)) == AcceptedPart(provider_ids=("mid.2",))
 
 
 async def test_what_a_chat_adds_to_a_message_does_not_hide_it() -> None:
     preview = {"type": "share", "payload": {"url": "https://example.org"}}
     shown = message(1) | {"body": {"mid": "mid.1", "text": "it", "attachments": [preview]}}
 
-    assert await Chat([shown]).find("it", NOW - timedelta(hours=1)) == Accepted(provider_ids=("mid.1",))
+    assert await Chat([shown]).find("it", NOW - timedelta(hours=1)) == AcceptedPart(provider_ids=("mid.1",))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ def marks(marked: Marked) -> list[tuple[str, str, str]]:
         ("<tg-spoiler>x</tg-spoiler>", "spoiler", ""),
         ('<span class="tg-spoiler">x</span>', "spoiler", ""),
         ("<mark>x</mark>", "highlight", ""),
-        ("<h1>x</h1>", "heading", ""),
+        ("<h1>x</h1>", "bold", ""),
+        ("<H6>x</H6>", "bold", ""),
         ("<code>x</code>", "code", ""),
         ("<pre>x</pre>", "pre", ""),
         ('<pre><code class="language-py">x</code></pre>', "pre", "py"),
@@ -97,6 +98,17 @@ def test_markup_that_means_nothing_is_told_by_name(source: str, named: str) -> N
     assert named in wrong
 
 
+@pytest.mark.parametrize(
+    "source", ["a<h1>b</h1>c", "a\n<h3>b</h3>\nc", "a<br><h6>b</h6><br>c", "a<h2>b</h2><i></i>c", "a<h1> b </h1> c"]
+)
+def test_a_heading_is_a_line_of_its_own_in_bold(source: str) -> None:
+    marked, wrong = read_html(source)
+
+    assert wrong is None
+    assert [line.strip() for line in marked.text.split("\n")] == ["a", "b", "c"]
+    assert [(one.kind, marked.text[one.start : one.end]) for one in marked.entities] == [("bold", "b")]
+
+
 def test_entities_reach_from_the_first_to_the_last_thing_that_is_seen() -> None:
     marked, _ = read_html("a<b> bold </b>c<i>\n</i>d")
 
@@ -132,13 +144,12 @@ def test_a_look_that_cannot_stand_there_gives_way(source: str, expected: list[tu
 @pytest.mark.parametrize(
     ("source", "named"),
     [
-        ("<blockquote>a<blockquote>b</blockquote></blockquote>", "<blockquote> cannot stand inside <blockquote>"),
-        ('<code>a<a href="https://a.example/">b</a></code>', "<a> cannot stand inside <code>"),
-        ('<a href="https://a.example/">a<a href="https://b.example/">b</a></a>', "<a> cannot stand inside <a>"),
-        ("<tg-spoiler>a<code>b</code></tg-spoiler>", "<code> cannot stand inside <tg-spoiler>"),
-        ("<tg-spoiler>a<pre>b</pre></tg-spoiler>", "<pre> cannot stand inside <tg-spoiler>"),
-        ("<pre>a<tg-spoiler>b</tg-spoiler></pre>", "<tg-spoiler> cannot stand inside <pre>"),
-        ("<h1>a<pre>b</pre></h1>", "<pre> cannot stand inside <h1>"),
+        ("<blockquote>a<blockquote>b</blockquote></blockquote>", "<blockquote> must not be inside <blockquote>"),
+        ('<code>a<a href="https://a.example/">b</a></code>', "<a> must not be inside <code>"),
+        ('<a href="https://a.example/">a<a href="https://b.example/">b</a></a>', "<a> must not be inside <a>"),
+        ("<tg-spoiler>a<code>b</code></tg-spoiler>", "<code> must not be inside <tg-spoiler>"),
+        ("<tg-spoiler>a<pre>b</pre></tg-spoiler>", "<pre> must not be inside <tg-spoiler>"),
+        ("<pre>a<tg-spoiler>b</tg-spoiler></pre>", "<tg-spoiler> must not be inside <pre>"),
     ],
 )
 def test_what_would_be_lost_or_laid_open_by_its_place_is_told(source: str, named: str) -> None:

@@ -1,7 +1,7 @@
 """Markdown as people write it to a chat."""
 
 import pytest
-from autopost_adapters.markup.markdown import read_markdown
+from autopost_adapters.markup.markdown import code_spans, read_markdown
 from autopost_adapters.markup.marked import Entity, Marked
 from autopost_adapters.markup.max_markdown import write_markdown
 
@@ -28,8 +28,8 @@ def marks(marked: Marked) -> list[tuple[str, str, str]]:
         ("```py\nx\n```", "pre", "py"),
         ("> x", "quote", ""),
         (">x", "quote", ""),
-        ("# x", "heading", ""),
-        ("### x", "heading", ""),
+        ("# x", "bold", ""),
+        ("### x", "bold", ""),
         ("[x](https://a.example/b_c_(d))", "link", "https://a.example/b_c_(d)"),
         ("[x](<https://a.example/>)", "link", "https://a.example/"),
         (r"[x](https://a.example/\_b)", "link", "https://a.example/_b"),
@@ -74,7 +74,7 @@ def test_a_mark_behind_a_backslash_is_text(character: str) -> None:
         ("**a\nb**", [("bold", "a\nb", "")]),
         ("`**a**`", [("code", "**a**", "")]),
         ("> a\n> **b**\nc", [("quote", "a\nb", ""), ("bold", "b", "")]),
-        ("# a `b`\nc", [("heading", "a b", ""), ("code", "b", "")]),
+        ("# a `b`\nc", [("bold", "a b", ""), ("code", "b", "")]),
         ("a\n```\n> b\n# c\n```\nd", [("pre", "> b\n# c", "")]),
         ("[**a**](https://a.example/)", [("link", "a", "https://a.example/"), ("bold", "a", "")]),
     ],
@@ -84,6 +84,50 @@ def test_marks_work_inside_each_other(source: str, expected: list[tuple[str, str
 
     assert wrong is None
     assert sorted(marks(marked)) == sorted(expected)
+
+
+EMPHASIS: dict[str, list[tuple[str, str]]] = {
+    "a*b*c": [("italic", "b")],
+    "a_b_c": [],
+    'a*"b"*c': [],
+    'a **"b"** c': [("bold", '"b"')],
+    '**"a"**b': [],
+    "*(**a**)*": [("italic", "(a)"), ("bold", "a")],
+    "_(a)_.": [("italic", "(a)")],
+    "*a**b*": [("italic", "a**b")],
+    "**a**b**c**": [("bold", "a"), ("bold", "c")],
+    "***a** b*": [("italic", "a b"), ("bold", "a")],
+    "a***b***": [("italic", "b"), ("bold", "b")],
+    "*a _b* c_": [("italic", "a _b")],
+    "* a*": [],
+    "*a\u00a0*": [],
+}
+"""Examples of CommonMark: what stands on either side of a mark decides whether it opens or closes."""
+
+
+@pytest.mark.parametrize("source", EMPHASIS)
+def test_marks_open_and_close_as_commonmark_says(source: str) -> None:
+    marked, _ = read_markdown(source)
+
+    assert sorted((kind, seen) for kind, seen, _ in marks(marked)) == sorted(EMPHASIS[source])
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a `b  c` d", ["`b  c`"]),
+        (r"\` a `b` c", ["`b`"]),
+        ("a `\n\nb `c`", ["`c`"]),
+        ("```\na\n\n`\n```\nb `c`", ["```\na\n\n`\n```", "`c`"]),
+        ("> `a\n> b`\nc", ["`a\n> b`"]),
+        ("# `a\nb` `c`", ["` `"]),
+        ("``a`", []),
+    ],
+)
+def test_where_code_is_can_be_told_before_a_text_is_read(text: str, code: list[str]) -> None:
+    spans = [text[start:end] for start, end in code_spans(text)]
+
+    assert [span for span in spans if span.strip("` ")] == [span for span in code if span.strip("` ")]
 
 
 @pytest.mark.parametrize("address", ["javascript:alert", "data:x", "page.html"])
@@ -110,17 +154,19 @@ def test_reading_takes_time_in_step_with_the_length(source: str) -> None:
     [
         ("a b", Entity("bold", 2, 3), "a **b**"),
         ("a_b *c*", Entity("italic", 4, 7), None),
-        ("a_b c", Entity("italic", 4, 5), r"a\_b _c_"),
+        ("a_b c", Entity("italic", 4, 5), None),
         ("abc", Entity("italic", 1, 2), None),
         ("a\nb", Entity("bold", 0, 3), None),
-        ("a\nb", Entity("quote", 0, 3), "> a\n> b"),
+        ("a\nb", Entity("quote", 0, 3), None),
         ("a b", Entity("quote", 2, 3), None),
         ("a b", Entity("link", 0, 1, "https://a.example/b_c"), "[a](https://a.example/b_c) b"),
         ("a b", Entity("link", 0, 1, "https://a.example/(c)"), None),
         ("x = `1`", Entity("pre", 0, 7), None),
         ("` x", Entity("code", 2, 3), None),
-        ("x\ny", Entity("pre", 0, 3, "py"), "```\nx\ny```"),
-        ("#1 x", Entity("bold", 3, 4), r"\#1 **x**"),
+        ("x\ny", Entity("pre", 0, 3, "py"), None),
+        ("!a", Entity("link", 1, 2, "https://a.example/"), None),
+        (r"a\b c", Entity("code", 0, 3), None),
+        ("#1 x", Entity("bold", 3, 4), None),
         ("a b", Entity("spoiler", 0, 1), None),
     ],
 )

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from adapters.markings import marked_texts
+from adapters.random_markup import marked_texts
 
 ON_TELEGRAM: dict[Kind, str] = {
     "strike": "strikethrough",

@@ -5,14 +5,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from autopost_adapters.base import Accepted, Held
+from autopost_adapters.base import AcceptedPart, Held
 from autopost_adapters.max.message import message_body
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import MediaPart, Part, Preview, TextPart
 
 from adapters.conftest import Simulated
 from adapters.max_parts import BUTTONS, KEYBOARD, TARGET, item, two_hosts
-from adapters.sources import Bytes
+from adapters.media_sources import Bytes
 
 
 def attachment(kind: str, **payload: str) -> dict[str, Any]:
@@ -103,7 +103,7 @@ async def test_media_that_is_not_ready_asks_for_patience_and_then_goes_through(m
     settings = f"{max_.url}/_sim/max/settings"
     (await max_.http.post(settings, json={"processing": {"video": 3600}})).raise_for_status()
     part = MediaPart(media=(item("video"),))
-    media = await max_.bring(*part.media, sources=[Bytes(name="clip.mp4")])
+    media = await max_.upload_media(*part.media, sources=[Bytes(name="clip.mp4")])
 
     early = await max_.send(part, media)
     (await max_.http.post(settings, json={"processing": {"video": 0}})).raise_for_status()
@@ -116,12 +116,12 @@ async def test_media_that_is_not_ready_asks_for_patience_and_then_goes_through(m
         timedelta(seconds=2),
         timedelta(seconds=4),
     )
-    assert isinstance(late, Accepted)
+    assert isinstance(late, AcceptedPart)
 
 
 async def test_a_token_that_has_expired_asks_for_another_upload(max_: Simulated) -> None:
     part = MediaPart(media=(item("image"),))
-    (token,) = await max_.bring(*part.media)
+    (token,) = await max_.upload_media(*part.media)
     state = await max_.http.post(f"{max_.url}/_sim/max/files/{token}", json={"state": "expired"})
     state.raise_for_status()
 

@@ -10,19 +10,19 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from autopost_adapters.base import Accepted, Held, Target
+from autopost_adapters.base import AcceptedPart, Held, Target
 from autopost_adapters.registry import adapters
-from autopost_adapters.telegram.answers import Message, held, read
+from autopost_adapters.telegram.answers import TelegramMessage, held, read
 from autopost_adapters.telegram.calls import call_for
 from autopost_adapters.telegram.send import TelegramAdapter
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.payload import Button
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Preview, TextPart
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpAnswer, HttpClient
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpAnswer, HttpClient
 
 from adapters.conftest import PATIENT, Simulated
-from adapters.sources import Bytes
+from adapters.media_sources import Bytes
 
 TOKEN = "7777777:canary-canary-canary-canary-canary"
 BUTTONS = ((Button("Go", "https://example.org/"),), (Button("A", "https://a.example/"), Button("B", "tg://b")))
@@ -151,12 +151,12 @@ async def test_bytes_arrive_unchanged_and_the_id_that_came_back_sends_them_again
     part = MediaPart(media=(item(kind, "<b>what</b> it is", markup="html"),), buttons=BUTTONS[:1])
 
     first = await telegram.send(part, [source])
-    assert isinstance(first, Accepted)
+    assert isinstance(first, AcceptedPart)
     (kept,) = first.held
     assert kept is not None
     again = await telegram.send(part, [kept.provider_id])
 
-    assert isinstance(again, Accepted)
+    assert isinstance(again, AcceptedPart)
     posts = await telegram.posts()
     assert [str(post["id"]) for post in posts] == [*first.provider_ids, *again.provider_ids]
     for post in posts:
@@ -175,7 +175,7 @@ async def test_an_album_of_bytes_and_ids_keeps_its_order_and_each_items_own_capt
 
     answer = await telegram.send(MediaPart(media=items, caption_above=True), [clip, known, Bytes()])
 
-    assert isinstance(answer, Accepted)
+    assert isinstance(answer, AcceptedPart)
     posts = (await telegram.posts())[1:]
     assert [str(post["id"]) for post in posts] == list(answer.provider_ids)
     assert [post["extra"]["media"][0]["kind"] for post in posts] == ["video", "photo", "photo"]
@@ -196,7 +196,7 @@ async def test_a_part_goes_to_its_topic_protected_and_with_the_preview_it_asks_f
     ]
 
     for part, media in parts:
-        assert isinstance(await telegram.adapter.send(part, target, media), Accepted)
+        assert isinstance(await telegram.adapter.send(part, target, media), AcceptedPart)
 
     answer = await telegram.http.get(f"{telegram.url}/_sim/chats/telegram/-1009/messages")
     posts = [post["extra"] for post in answer.json()["messages"]]
@@ -208,13 +208,13 @@ async def test_a_part_goes_to_its_topic_protected_and_with_the_preview_it_asks_f
 async def test_a_channel_may_be_named_instead_of_numbered(telegram: Simulated) -> None:
     target = Target(chat="@news", token=telegram.target.token)
 
-    assert isinstance(await telegram.adapter.send(TextPart(text="hello"), target), Accepted)
+    assert isinstance(await telegram.adapter.send(TextPart(text="hello"), target), AcceptedPart)
 
 
 async def test_an_id_that_is_forgotten_asks_for_the_bytes_again(telegram: Simulated) -> None:
     other = Target(chat=telegram.target.chat, token=Secret(TOKEN))
     sent = await telegram.adapter.send(MediaPart(media=(item("image"),)), other, [Bytes()])
-    assert isinstance(sent, Accepted)
+    assert isinstance(sent, AcceptedPart)
     (foreign,) = sent.held
     assert foreign is not None
 
@@ -253,7 +253,7 @@ def test_an_id_is_kept_only_for_the_kind_it_was_given_for(
 
 
 def test_an_answer_with_another_number_of_messages_gives_no_ids_to_keep() -> None:
-    assert held([item("video"), item("video")], [Message(message_id=1)]) == (None, None)
+    assert held([item("video"), item("video")], [TelegramMessage(message_id=1)]) == (None, None)
 
 
 @pytest.mark.parametrize("token", ["no-colon", ":secret", "12x:secret", "²:secret"])
@@ -366,6 +366,6 @@ async def test_a_large_video_goes_through_and_many_at_once(telegram: Simulated) 
 
     answers = await asyncio.gather(*(telegram.send(MediaPart(media=(item("video"),)), [video]) for video in videos))
 
-    assert all(isinstance(answer, Accepted) for answer in answers)
+    assert all(isinstance(answer, AcceptedPart) for answer in answers)
     sent = {hashlib.sha256(video.content).hexdigest() for video in videos}
     assert {post["extra"]["media"][0]["sha256"] for post in await telegram.posts()} == sent

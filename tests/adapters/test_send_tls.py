@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from autopost_adapters.base import Accepted, Held, Target
+from autopost_adapters.base import AcceptedPart, Held, Target
 from autopost_adapters.registry import adapters
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import PlannedMedia, TextPart
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpClient
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpClient
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from adapters.conftest import PATIENT
-from adapters.sources import Bytes
+from adapters.media_sources import Bytes
 
 TARGET = Target(chat="-70", token=Secret("1:canary"))
 LOCALHOST = IPv4Address("127.0.0.1")
@@ -116,7 +116,7 @@ async def test_the_configured_authority_is_believed(authority: Authority, platfo
     async with hosts(authority) as url, HttpClient(ca_bundle=authority.bundle) as client:
         adapter = adapters(client, telegram_url=url, max_url=url, timeout=PATIENT)[platform]
 
-        assert isinstance(await adapter.send(TextPart(text="hello"), TARGET), Accepted)
+        assert isinstance(await adapter.send(TextPart(text="hello"), TARGET), AcceptedPart)
 
 
 async def test_it_is_believed_of_the_host_that_takes_uploads_as_well(authority: Authority) -> None:
@@ -142,7 +142,7 @@ async def test_the_authorities_of_the_system_are_believed_beside_it(
         both = adapters(client, telegram_url=telegram_url, max_url=max_url, timeout=PATIENT)
         answers = [await adapter.send(TextPart(text="hello"), TARGET) for adapter in both.values()]
 
-    assert all(isinstance(answer, Accepted) for answer in answers), answers
+    assert all(isinstance(answer, AcceptedPart) for answer in answers), answers
 
 
 @pytest.mark.parametrize("platform", ["telegram", "max"])

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from autopost_adapters.base import Accepted, Material, Target
+from autopost_adapters.base import AcceptedPart, Material, Target
 from autopost_adapters.max.compile import compile_content as compile_for_max
 from autopost_adapters.max.profile import LIMITS as MAX
 from autopost_adapters.planning.limits import Limits
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from adapters.conftest import Simulated, simulated
-from adapters.posts import Look, Post, any_settings, entities_of, posts, squeezed
+from adapters.random_posts import Look, Post, any_settings, entities_of, posts, squeezed
 
 COMMON: list[Look] = ["bold", "italic", "underline", "strike"]
 TELEGRAM_LOOKS = {
@@ -70,13 +70,13 @@ class Stage:
             items = part.media if isinstance(part, MediaPart) else ()
             media = await self._media(items, [sources[item.blob_ref or ""] for item in items])
             answer = await running.adapter.send(part, target, media)
-            assert isinstance(answer, Accepted), answer
+            assert isinstance(answer, AcceptedPart), answer
         shown = await running.http.get(f"{running.url}/_sim/chats/{self.name}/{self._chat}/messages")
         messages: list[dict[str, Any]] = shown.json()["messages"]
         return messages
 
     async def _media(self, items: Sequence[PlannedMedia], sources: Sequence[Any]) -> list[Material]:
-        return await self._running.bring(*items, sources=sources) if items else []
+        return await self._running.upload_media(*items, sources=sources) if items else []
 
     def checksums(self, messages: list[dict[str, Any]]) -> list[str]:
         return self._runner.run(self._checksums(messages))

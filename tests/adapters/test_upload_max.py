@@ -10,7 +10,7 @@ from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import PlannedMedia
 
 from adapters.max_parts import TARGET, TOKEN, Hosts, item, two_hosts
-from adapters.sources import Bytes
+from adapters.media_sources import Bytes
 
 
 async def test_the_token_goes_to_the_api_and_never_to_the_host_that_takes_the_bytes() -> None:
@@ -89,9 +89,9 @@ async def test_an_upload_that_gives_no_token_has_failed_and_may_be_made_again(
 
 
 REFUSED = [
-    (400, "TRANSIENT", "delivery", "upload_refused"),
+    (400, "PERMANENT", "delivery", "upload_refused"),
     (401, "TRANSIENT", "delivery", "upload_refused"),
-    (403, "TRANSIENT", "delivery", "upload_refused"),
+    (403, "PERMANENT", "delivery", "upload_refused"),
     (404, "TRANSIENT", "delivery", "upload_refused"),
     (413, "PERMANENT", "delivery", "media_too_large"),
     (415, "PERMANENT", "delivery", "media_unsupported"),

@@ -4,23 +4,26 @@ import subprocess
 import sys
 
 import msgspec
-from autopost_cli.bench.bars import BARS
-from autopost_cli.bench.command import bench
+import pytest
+from autopost_bench.command import bench
+from autopost_bench.report.bars import BARS
 from click.testing import CliRunner
+
+pytestmark = pytest.mark.time_limit(480)
 
 # In a process of its own: it sets up logs and telemetry as the dispatcher does.
 SMALL = """
 import sys
 from datetime import timedelta
 import msgspec, uvloop
-from autopost_cli.bench.command import run
-from autopost_cli.bench.counts import Counts
+from autopost_bench.command import run
+from autopost_bench.counts import Counts
 
 second = timedelta(seconds=1)
 counts = Counts(
     seasoned_gb=0, repetitions=1, channels=(40, 60, 80), drained=240, enqueued=240, pgqueuer_jobs=200,
-    procrastinate_jobs=20, anchor=second, backlog=600, long_backlog=800, history=400, blocked=200, sampled=200,
-    snapshot_drained=240, slot_repetitions=1, slot_period=6 * second, slot_stop=second, called=240,
+    procrastinate_jobs=20, anchor=second, backlog=600, long_backlog=4_000, history=400, blocked=200, sampled=200,
+    watched=second, snapshot_drained=240, slot_repetitions=1, slot_period=6 * second, slot_stop=second, called=240,
     replicas_drained=240, latencies=5, posted=20, posted_to_one=70,
 )
 sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(run((sys.argv[1],), counts))))

@@ -25,3 +25,14 @@ def test_every_subcommand_explains_itself(name: str) -> None:
 
 def test_an_unknown_subcommand_is_refused() -> None:
     assert CliRunner().invoke(main, ["dance"]).exit_code == 2
+
+
+def test_a_command_of_a_package_that_is_not_there_says_how_to_get_it() -> None:
+    script = "import sys; sys.modules['autopost_bench'] = None; from autopost_cli.__main__ import main; main(['bench'])"
+
+    refused = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert refused.returncode == 1
+    assert "`autopost bench` is not installed here" in refused.stderr
+    assert "`make setup`" in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from db.builders import Tenant
-from db.consistency import anonymous, consistent
-from db.doors import open_door
-from db.operators import Operator
-from db.staging import Staging
+from db.support.builders import Tenant
+from db.support.consistency import anonymous, consistent
+from db.support.doors import open_door
+from db.support.operators import Operator
+from db.support.staging import Staging
 from harness.databases import Database
 
 

@@ -1,4 +1,4 @@
-"""Secrets to look for, the forms in which one may turn up, and everything that a running system leaves behind."""
+"""Search for planted secrets, in all their encodings, in everything that a running system writes."""
 
 import asyncio
 import base64

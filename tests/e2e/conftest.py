@@ -8,9 +8,9 @@ from typing import Any
 import asyncpg
 import httpx
 import pytest
-from autopost_cli.stack import Stack
-from autopost_runtime.config import Secret, ServiceConfig
-from autopost_runtime.objects import Objects, open_objects
+from autopost_cli.stack.stack import Stack
+from autopost_runtime.config.load import Secret, ServiceConfig
+from autopost_runtime.storage.objects import Objects, open_objects
 from harness.buckets import Bucket
 from harness.databases import Database
 

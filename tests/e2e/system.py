@@ -1,4 +1,4 @@
-"""What a test does to a running system: post, look into its database, read the simulator's log."""
+"""Access to a running system for tests: HTTP API, database and the log of the simulator."""
 
 from hashlib import sha256
 from typing import Any
@@ -7,10 +7,10 @@ from uuid import UUID
 import asyncpg
 import httpx
 import msgspec
-from autopost_cli.demo.scene import Scene
+from autopost_cli.demo.system import DemoSystem
 from autopost_cli.development import PUSH_SECRET, WORKSPACE
-from autopost_cli.stack import Stack
-from autopost_runtime.objects import Objects
+from autopost_cli.stack.stack import Stack
+from autopost_runtime.storage.objects import Objects
 
 
 class System:
@@ -20,8 +20,8 @@ class System:
         self.database = database
         self.places = stack.describe()
 
-    def scene(self, patience: Any) -> Scene:
-        return Scene(self.database, self.http, self.places["ingest"], self.places["simulator"], patience)
+    def scene(self, patience: Any) -> DemoSystem:
+        return DemoSystem(self.database, self.http, self.places["ingest"], self.places["simulator"], patience)
 
     async def post(self, secret: str = PUSH_SECRET, **body: Any) -> httpx.Response:
         return await self.http.post(

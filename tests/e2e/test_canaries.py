@@ -14,8 +14,8 @@ from uuid import UUID
 
 import pytest
 from autopost_cli.development import WORKSPACE
-from autopost_runtime.objects import Objects
-from autopost_runtime.sealing import new_key
+from autopost_runtime.secrets.sealing import new_key
+from autopost_runtime.storage.objects import Objects
 from harness.buckets import Bucket
 from harness.eventually import eventually
 from harness.telegram_media import png
@@ -23,6 +23,8 @@ from harness.telegram_media import png
 from e2e import canaries
 from e2e.conftest import StartSystem
 from e2e.system import System
+
+pytestmark = pytest.mark.time_limit(480)
 
 PLATFORMS = ("telegram", "max")
 PLACES = ("env", "file", "sealed")
@@ -244,7 +246,7 @@ SIGNS = {
     "dump": b"canary-sealed",
     "bus": b"wakeup.dispatch",
     "streams": b"audit.",
-    "objects": b"Unauthorized",
+    "objects": b"provider_answer",
 }
 """That each was really searched: what must be in it."""
 

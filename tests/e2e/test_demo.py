@@ -13,6 +13,8 @@ from harness.backends import scratch_root
 
 from e2e.conftest import StartSystem
 
+pytestmark = pytest.mark.time_limit(480)
+
 PATIENCE = timedelta(seconds=40)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 from autopost_cli.development import PUSH_SECRET
-from autopost_runtime.web import serve
+from autopost_runtime.http.web import serve
 from harness.eventually import eventually
 from harness.telegram_media import png
-from ingest.test_openapi import agree
+from ingest.http.test_openapi import agree
 
 from e2e.conftest import StartSystem
 

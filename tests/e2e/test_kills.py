@@ -8,11 +8,14 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import httpx
+import pytest
 from autopost_cli.development import TOKENS, WORKSPACE
 from harness.eventually import eventually
 
 from e2e.conftest import StartSystem
 from e2e.system import System
+
+pytestmark = pytest.mark.time_limit(480)
 
 PLENTY = timedelta(minutes=2)
 POSTS = 300

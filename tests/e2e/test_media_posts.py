@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from autopost_cli.development import WORKSPACE
-from autopost_runtime.objects import Objects
+from autopost_runtime.storage.objects import Objects
 from harness.eventually import eventually
 from harness.telegram_media import png
 from msgspec import Struct

@@ -5,14 +5,14 @@ from datetime import timedelta
 from uuid import UUID
 
 from autopost_cli.development import WORKSPACE
-from autopost_ingest.normalize import normalize
+from autopost_ingest.posts.normalize import normalize
 from autopost_ingest.pull.items import Item
 from autopost_ingest.pull.posts import request_of
-from autopost_ingest.pull.sources import Options
+from autopost_ingest.pull.source_config import SourceOptions
 from harness.databases import Database
 from harness.eventually import eventually
 from harness.telegram_media import png
-from ingest.pulls import Site, entry, numbered, rss
+from ingest.support.pull_setup import Site, entry, numbered, rss
 
 from e2e.conftest import StartSystem
 from e2e.system import System
@@ -48,7 +48,7 @@ async def _one_fast_channel(system: System) -> None:
 async def _add_source(system: System, url: str) -> None:
     await system.database.execute(
         "INSERT INTO pull_sources (workspace_id, source_id, kind, config_json, every) "
-        "VALUES ($1, 'blog', 'rss', jsonb_build_object('url', $2::text), '1 second')",
+        "VALUES ($1, 'blog', 'rss', jsonb_build_object('url', $2::text, 'first', 'all'), '1 second')",
         *(UUID(WORKSPACE), url),
     )
     await system.database.execute(
@@ -63,12 +63,12 @@ async def test_a_feed_arrives_whole_in_order_and_once_although_its_puller_is_kil
     async with Site().open() as site:
         system = await start_system(**ENV)
         await _one_fast_channel(system)
-        in_the_second_chunk = normalize(request_of(Item(title="Title 0015"), Options())).content_hash
+        in_the_second_chunk = normalize(request_of(Item(title="Title 0015"), SourceOptions())).content_hash
         holder = await seeded_database.connect()
         held = holder.transaction()
         await held.start()  # whoever stores this content waits for us
         await holder.execute(
-            "INSERT INTO messages (workspace_id, content_hash, payload) VALUES ($1, $2, '{}')",
+            "INSERT INTO messages (workspace_id, hash_version, content_hash, payload) VALUES ($1, 2, $2, '{}')",
             *(UUID(WORKSPACE), in_the_second_chunk),
         )
 

@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from autopost_cli.auth_store import Binding, bind_credential
+from autopost_cli.auth.gateway import Binding, bind_credential
 from autopost_cli.development import TOKENS, WORKSPACE
-from autopost_runtime.config import Secret
-from autopost_runtime.sealing import Label, new_key, read_keys
+from autopost_runtime.config.load import Secret
+from autopost_runtime.secrets.sealing import Label, new_key, read_keys
 from harness.eventually import eventually
 
 from e2e.conftest import StartSystem

@@ -34,6 +34,7 @@ async def test_metrics_show_depth_latencies_and_refusals(start_system: StartSyst
     assert all(f'autopost_queue_depth{{status="{status}"}}' in monitor for status in ("queued", "sending", "retry"))
     for histogram in ("autopost_claim_seconds", "autopost_commit_seconds", "autopost_provider_call_seconds"):
         assert f"{histogram}_bucket" in dispatcher
+    assert "autopost_deliveries_in_flight 0.0" in dispatcher
     assert 'autopost_ingress_refusals_total{reason="unauthorized"} 1.0' in ingest
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from aiohttp import web
 from autopost_cli.development import PUSH_SECRET
 from harness.eventually import eventually
-from ingest.pictures import PNG, pictures
+from ingest.support.pictures import PNG, pictures
 
 from e2e.conftest import StartSystem
 from e2e.system import System

@@ -8,6 +8,8 @@ from uuid import uuid4
 
 import asyncpg
 
+from harness.statistics import connection_class
+
 MIGRATED = "template_migrated"
 SEEDED = "template_seeded"
 EMPTY = "template0"
@@ -18,7 +20,7 @@ def at(server: str, database: str) -> str:
 
 
 async def make_migrated(server: str) -> str:
-    from autopost_cli.migrate import migrate_up  # only here: a broken migration fails its own tests, not all
+    from autopost_cli.schema.migrate import migrate_up  # only here: a broken migration fails its own tests, not all
 
     await _create(server, MIGRATED, template=EMPTY)
     await migrate_up(at(server, MIGRATED))
@@ -27,7 +29,7 @@ async def make_migrated(server: str) -> str:
 
 
 async def make_seeded(server: str, migrated: str) -> str:
-    from autopost_cli.seed import seed
+    from autopost_cli.schema.seed import seed
 
     await _create(server, SEEDED, template=migrated)
     await seed(at(server, SEEDED))
@@ -44,7 +46,7 @@ class Database:
         self._connections = connections
 
     async def connect(self) -> "asyncpg.Connection[asyncpg.Record]":
-        connection = await asyncpg.connect(self.url, command_timeout=30)
+        connection = await asyncpg.connect(self.url, command_timeout=30, connection_class=connection_class())
         self._connections.push_async_callback(_end, connection)
         return connection
 
@@ -65,7 +67,9 @@ async def cloned(server: str, template: str) -> AsyncIterator[Database]:
 @contextlib.asynccontextmanager
 async def _opened(url: str) -> AsyncIterator[Database]:
     async with contextlib.AsyncExitStack() as connections:
-        pool = await asyncpg.create_pool(url, min_size=0, max_size=20, command_timeout=30)
+        pool = await asyncpg.create_pool(
+            url, min_size=0, max_size=20, command_timeout=30, connection_class=connection_class()
+        )
         connections.push_async_callback(_end, pool)
         yield Database(url, pool, connections)
 

@@ -6,34 +6,35 @@ from datetime import timedelta
 import httpx
 import pytest
 from autopost_contracts.subjects import Topology
-from autopost_ingest.admit import Admission
-from autopost_ingest.dry_run import DryRunner
-from autopost_ingest.dry_run_media import DryMedia
-from autopost_ingest.enqueue import Enqueuer
+from autopost_ingest.admission.admit import Admission
+from autopost_ingest.dry_run.dry_run import DryRunner
+from autopost_ingest.dry_run.media import DryMedia
 from autopost_ingest.gateway import Gateway
-from autopost_ingest.materialize import Materializer
-from autopost_ingest.receive import application
-from autopost_runtime.config import ServiceConfig
-from autopost_runtime.postgres import open_database
-from autopost_runtime.web import serve
+from autopost_ingest.http.receive import application
+from autopost_ingest.posts.enqueue import Enqueuer
+from autopost_ingest.posts.offload import Offload
+from autopost_ingest.posts.stored_media import StoredMedia
+from autopost_runtime.config.load import ServiceConfig
+from autopost_runtime.http.web import serve
+from autopost_runtime.postgres.pool import open_database
 from harness.databases import Database
 
-from ingest.door import Door, Ear
-from ingest.pictures import Pictures, pictures
+from ingest.support.ingest_client import Ear, IngestClient
+from ingest.support.pictures import Pictures, pictures
 
 
 @pytest.fixture
-async def door(seeded_database: Database) -> AsyncIterator[Door]:
+async def client(seeded_database: Database) -> AsyncIterator[IngestClient]:
     config = ServiceConfig(database_url=seeded_database.url, database_role="autopost_ingest", database_pool=20)
     async with open_database(config, "ingest") as database, httpx.AsyncClient(timeout=30) as http:
         gateway, ear = Gateway(database), Ear()
         enqueuer = Enqueuer(gateway, ear, Topology(), audit_deduped=False)  # type: ignore[arg-type]
-        materializer = Materializer(gateway)
-        admission = Admission(gateway, timedelta(seconds=20))
-        dry_runner = DryRunner(admission, gateway, DryMedia(materializer, None))
-        app = application(admission, materializer, enqueuer, dry_runner)
+        stored_media = StoredMedia(gateway)
+        admission = Admission(gateway, timedelta(seconds=20), parser=Offload())
+        dry_runner = DryRunner(admission, gateway, DryMedia(stored_media, None, offload=Offload()))
+        app = application(admission, stored_media, enqueuer, dry_runner)
         async with await serve(app, "127.0.0.1", 0) as site:
-            yield Door(site.url, http, seeded_database, ear)
+            yield IngestClient(site.url, http, seeded_database, ear)
 
 
 @pytest.fixture

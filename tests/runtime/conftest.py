@@ -9,10 +9,11 @@ import nats
 import pytest
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
-from autopost_runtime import metrics, telemetry
-from autopost_runtime.config import ServiceConfig
-from autopost_runtime.jetstream import Bus, ensure_streams, open_bus
-from autopost_runtime.service import Service
+from autopost_runtime.config.load import ServiceConfig
+from autopost_runtime.lifecycle.service import Service
+from autopost_runtime.nats.bus import Bus, ensure_streams, open_bus
+from autopost_runtime.telemetry import metrics
+from autopost_runtime.telemetry import tracing as telemetry
 from harness.eventually import eventually
 from nats.js import JetStreamContext
 

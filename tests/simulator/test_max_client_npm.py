@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.time_limit(480)
+
 HERE = Path(__file__).parent / "npm"
 CHANNEL = -7001
 TOKEN = "max-token"

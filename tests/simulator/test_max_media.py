@@ -6,8 +6,8 @@ import struct
 import aiohttp
 import pytest
 from autopost_simulator.max.assembly import Assembly
-from autopost_simulator.max.files import Files
-from autopost_simulator.max.settings import Settings
+from autopost_simulator.max.files import MaxFiles
+from autopost_simulator.max.settings import MaxSettings
 from autopost_simulator.world import new_bot
 
 CHANNEL = -7001
@@ -343,7 +343,7 @@ async def test_an_attachment_that_says_nothing_is_refused(client, attachment):
 
 def test_memory_keeps_the_newest_bytes_and_knows_more_files_than_it_keeps(clock):
     bot = new_bot("max", MAX)
-    files = Files(clock, Settings(), bytes_kept=25, files_kept=4)
+    files = MaxFiles(clock, MaxSettings(), bytes_kept=25, files_kept=4)
 
     for number in range(6):
         files.add("file", bot, f"{number}.txt", sha256=str(number), data=bytes(10), size=10)

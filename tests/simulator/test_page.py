@@ -122,9 +122,9 @@ async def test_a_max_post_is_shown_with_its_markup_pictures_and_buttons(page, cl
 
 
 async def test_a_fault_is_switched_on_and_off_from_the_page(page, client):
-    await page.get_by_label("What goes wrong").select_option("502 as a page of HTML")
+    await page.locator("#effect").select_option("502 with an HTML page")
     await page.get_by_role("button", name="Switch on").click()
-    await expect(page.locator("#active li")).to_contain_text("502 as a page of HTML")
+    await expect(page.locator("#active li")).to_contain_text("502 with an HTML page")
 
     struck = await client.send("spoiled")
     marked = page.locator(".call.struck")
@@ -143,9 +143,9 @@ async def test_a_fault_is_switched_on_and_off_from_the_page(page, client):
 
 
 async def test_a_refusal_is_chosen_for_one_chat_and_one_call(page, client):
-    await page.get_by_label("What goes wrong").select_option("telegram.bot_was_kicked")
+    await page.locator("#effect").select_option("telegram.bot_was_kicked")
     await page.locator("#place").select_option(f'{{"platform":"telegram","chat":"{CHANNEL}"}}')
-    await page.get_by_label("Which calls").select_option("the next one")
+    await page.get_by_label("Which calls").select_option("the next call")
     await page.get_by_role("button", name="Switch on").click()
     await expect(page.locator("#active li")).to_have_count(1)
 

@@ -6,6 +6,10 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.time_limit(480)
+
 ENTRIES = 1_000_000 if os.environ.get("AUTOPOST_FULL") else 100_000
 WARM = 20_000
 ROOM = 4 * 1024 * 1024
@@ -14,15 +18,15 @@ WRITER = """
 import json, resource, sys
 from pathlib import Path
 from autopost_simulator.clock import SystemClock
-from autopost_simulator.exchange import Exchange
+from autopost_simulator.exchange import CallHandler
 from autopost_simulator.faults import Faults
 from autopost_simulator.journal import Journal
-from autopost_simulator.log_query import LogQuery, Reader
+from autopost_simulator.log_query import LogQuery, LogReader
 from autopost_simulator.reply import accepted
 
 path, warm, entries = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 journal = Journal(path)
-exchange = Exchange(SystemClock(), Faults(), journal)
+exchange = CallHandler(SystemClock(), Faults(), journal)
 
 def fill(until):
     while journal.last < until:
@@ -34,7 +38,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 def read_everything():
-    reader, lines = Reader(LogQuery.of({"after": "0"}), journal), 0
+    reader, lines = LogReader(LogQuery.of({"after": "0"}), journal), 0
     while reader.position < journal.last:
         lines += reader.take().count(b"\\n")
     return lines

@@ -6,7 +6,10 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from harness.simulator_process import running
+
+pytestmark = pytest.mark.time_limit(480)
 
 CONNECTIONS = 16
 REQUESTS = 3_200

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 from autopost_simulator.telegram.refusal import RefusedInside
-from autopost_simulator.telegram.remote import Page, Web
+from autopost_simulator.telegram.remote import RemotePage, Web
 from harness.telegram_media import png
 
 CHANNEL = -1001000000001
@@ -61,8 +61,8 @@ async def test_an_address_that_gives_nothing_is_refused(client, page, url, words
 def test_an_address_may_give_less_than_an_upload(kind, most):
     web = Web()
     served = {"photo": "image/png", "video": "video/mp4"}[kind]
-    web.register(Page(url=PICTURE, content_type=served, body=bytes(most)))
-    web.register(Page(url=f"{PICTURE}?more", content_type=served, body=bytes(most + 1)))
+    web.register(RemotePage(url=PICTURE, content_type=served, body=bytes(most)))
+    web.register(RemotePage(url=f"{PICTURE}?more", content_type=served, body=bytes(most + 1)))
 
     assert len(web.fetch(PICTURE, kind).body) == most
     with pytest.raises(RefusedInside, match="failed to get HTTP URL content"):

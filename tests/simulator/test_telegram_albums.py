@@ -2,7 +2,7 @@
 
 import pytest
 from autopost_simulator.telegram.album import refuse_album
-from autopost_simulator.telegram.refusal import Refused
+from autopost_simulator.telegram.refusal import TelegramError
 from harness.telegram_media import png, sent_file, upload
 
 CHANNEL = -1001000000001
@@ -42,7 +42,7 @@ def test_photos_and_videos_mix_and_the_others_stay_among_themselves(kinds, words
     refusal = None
     try:
         refuse_album(kinds, [False] * len(kinds))
-    except Refused as refused:
+    except TelegramError as refused:
         refusal = refused.description
 
     assert refusal == words

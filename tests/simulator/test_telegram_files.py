@@ -7,7 +7,7 @@ import pytest
 from autopost_simulator.image_size import Picture, picture
 from autopost_simulator.telegram import file_ids
 from autopost_simulator.telegram.file_ids import FileId, FileIdError
-from autopost_simulator.telegram.files import File, Files
+from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
 from autopost_simulator.telegram.spool import Spool
 from autopost_simulator.world import new_bot
 from harness.telegram_media import png, sent_file, upload
@@ -257,10 +257,10 @@ def test_the_spool_drops_its_older_half_when_it_is_full(bound):
 
 
 def test_only_the_newest_files_are_known():
-    files = Files(kept=2)
+    files = TelegramFiles(kept=2)
     bot = new_bot("telegram", TOKEN)
     first, second, third = (
-        File(kind="document", sha256=files.store(name.encode()), size=1, content_type="text/plain", name=name)
+        TelegramFile(kind="document", sha256=files.store(name.encode()), size=1, content_type="text/plain", name=name)
         for name in ("a", "b", "c")
     )
 

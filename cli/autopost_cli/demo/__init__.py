@@ -1,4 +1,4 @@
-"""`autopost demo`: one post into forty channels, then the four promises, each shown by what the system did."""
+"""`autopost demo`: one post to forty channels, then the four guarantees, each checked on a running system."""
 
 from autopost_cli.demo.command import demo
 

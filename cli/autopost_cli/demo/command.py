@@ -1,4 +1,4 @@
-"""The command: start everything, act, judge, report."""
+"""The command: start the system, run the criteria, report the findings."""
 
 import asyncio
 import os
@@ -12,26 +12,26 @@ import asyncpg
 import click
 import httpx
 import msgspec
-from autopost_runtime.config import ConfigError
+from autopost_runtime.config.load import ConfigError
 
 from autopost_cli.demo.criteria import CRITERIA, Finding
-from autopost_cli.demo.scene import Scene, Unmet
+from autopost_cli.demo.system import ConditionNotMet, DemoSystem
 from autopost_cli.embedded.processes import BackendError
-from autopost_cli.stack import Stack
-from autopost_cli.supervise import RefusedError
+from autopost_cli.stack.stack import Stack
+from autopost_cli.stack.supervise import RefusedError
 
 Say = Callable[[str], None]
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end instead of text.")
-@click.option("--sabotage", type=click.IntRange(1, 4), help="Break criterion N on purpose; the demo must notice.")
-@click.option("--patience", type=float, default=20.0, show_default=True, help="Seconds that a step may take.")
+@click.option("--sabotage", type=click.IntRange(1, 4), help="Break criterion N on purpose; the demo must detect it.")
+@click.option("--patience", type=float, default=20.0, show_default=True, help="Time limit of a step, in seconds.")
 def demo(as_json: bool, sabotage: int | None, patience: float) -> None:
-    """Start the whole system, send a post into forty channels, and show the four promises one by one.
+    """Start the whole system, send a post to forty channels, and check the four guarantees one by one.
 
-    Exits 0 only if all of them hold. Parts are replaced by AUTOPOST_*_URL as for `autopost up`; with
-    AUTOPOST_NATS_URL=off everything is found by polling.
+    Exit code 0 only if all of them hold. AUTOPOST_*_URL variables replace parts as in `autopost up`; with
+    AUTOPOST_NATS_URL=off the services poll the database.
     """
     say: Say = (lambda _: None) if as_json else click.echo
     try:
@@ -42,39 +42,39 @@ def demo(as_json: bool, sabotage: int | None, patience: float) -> None:
     if as_json:
         click.echo(msgspec.json.encode({"holds": holds, "criteria": [_as_json(finding) for finding in findings]}))
     else:
-        click.echo("\nAll four hold." if holds else "\nNot all of them hold.")
+        click.echo("\nAll checks passed." if holds else "\nSome checks failed.")
     sys.exit(0 if holds else 1)
 
 
 async def _perform(sabotage: int | None, patience: timedelta, say: Say) -> list[Finding]:
     started = time.monotonic()
-    say("Starting Postgres, NATS, S3, the simulator and four services …")
+    say("Starting Postgres, NATS, S3, the simulator and the four services …")
     async with Stack(env={"AUTOPOST_LOG_LEVEL": "warning", **os.environ}) as stack:
         places = stack.describe()
         say(f"Ready after {time.monotonic() - started:.1f} s. Watch the channels fill: {places['simulator']}/")
         database = await asyncpg.connect(places["database_url"])
         try:
             async with httpx.AsyncClient(timeout=10) as http:
-                scene = Scene(database, http, places["ingest"], places["simulator"], patience)
-                return await act(scene, sabotage, say)
+                system = DemoSystem(database, http, places["ingest"], places["simulator"], patience)
+                return await act(system, sabotage, say)
         finally:
             await database.close()
 
 
-async def act(scene: Scene, sabotage: int | None = None, say: Say = lambda _: None) -> list[Finding]:
-    """Every criterion in turn, on a system that runs; what the demo changed is put back."""
+async def act(system: DemoSystem, sabotage: int | None = None, say: Say = lambda _: None) -> list[Finding]:
+    """Run every criterion on a running system; changes are undone at the end."""
     findings = []
-    await scene.sql("tidy")
+    await system.sql("tidy")
     for number, (title, criterion) in enumerate(CRITERIA):
         finding = Finding(title=title)
         try:
-            await criterion(scene, finding, number == sabotage)
-        except (Unmet, httpx.HTTPError) as error:
+            await criterion(system, finding, number == sabotage)
+        except (ConditionNotMet, httpx.HTTPError) as error:
             finding.check(str(error) or type(error).__name__, False)
-            await scene.unscript()
+            await system.unscript()
         findings.append(finding)
         say(_as_text(finding))
-    await scene.sql("tidy")
+    await system.sql("tidy")
     return findings
 
 

@@ -1,1 +1,1 @@
-"""Postgres, NATS and an S3 server as child processes: for the laptop and the tests, never for production."""
+"""Postgres, NATS and an S3 server as child processes, for development and tests, not for production."""

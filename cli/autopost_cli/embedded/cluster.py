@@ -1,8 +1,8 @@
-"""A Postgres data folder: whose it is, and how it is made.
+"""Create a Postgres data folder, and choose the account that runs Postgres.
 
-Under root everything here runs as another account, which may be unable to walk
-the folders above the data (/root, say). So it gets the folder as an open
-descriptor and a path through /proc that starts there.
+Under root everything here runs as another account, which may have no access to
+the folders above the data (such as /root). So it gets the folder as an open
+descriptor, and a path through /proc to it.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ LOCALE = {18: ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--local
 
 
 def account_for(data: Path) -> Account | None:
-    """Under root: the owner of an existing cluster, else ``nobody``; otherwise ourselves."""
+    """Under root: the owner of an existing cluster, else ``nobody``. ``None``: the current account."""
     if os.geteuid() != 0:
         return None
     if (data / "PG_VERSION").exists() and data.stat().st_uid != 0:
@@ -31,7 +31,7 @@ def account_for(data: Path) -> Account | None:
 
 @contextlib.contextmanager
 def opened(data: Path, account: Account | None) -> Iterator[tuple[int, str]]:
-    """A descriptor to pass on, and the path by which ``account`` reaches the folder."""
+    """A descriptor for the child process, and the path by which ``account`` reaches the folder."""
     descriptor = os.open(data, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield descriptor, f"/proc/self/fd/{descriptor}" if account and sys.platform == "linux" else str(data)
@@ -40,14 +40,14 @@ def opened(data: Path, account: Account | None) -> Iterator[tuple[int, str]]:
 
 
 def make_cluster(data: Path, major: int, account: Account | None, *, synced: bool) -> None:
-    """Does nothing when there is one: data that was kept is used again.
+    """Does nothing if the cluster exists.
 
-    Not copied from a ready one: each cluster needs its own system identifier.
+    It is not copied from a template: each cluster needs its own system identifier.
     """
     if (data / "PG_VERSION").exists():
         return
     if data.exists() and any(data.iterdir()):
-        raise BackendError(f"{data} is neither empty nor a Postgres data folder")
+        raise BackendError(f"{data} is neither empty nor a Postgres data folder; choose another folder")
     unfinished = data.with_name(f"{data.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700, parents=True)

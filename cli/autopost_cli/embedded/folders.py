@@ -1,4 +1,4 @@
-"""Data folders: each used by one process at a time, and scratch ones that leave nothing behind."""
+"""Data folders, each locked by one process, and temporary folders that are removed at the end."""
 
 import contextlib
 import fcntl
@@ -16,12 +16,12 @@ LOCK = "lock"
 
 class FolderInUseError(BackendError):
     def __init__(self, folder: Path, holder: str) -> None:
-        super().__init__(f"{folder} is in use by process {holder or '?'}; stop it or choose another folder")
+        super().__init__(f"{folder} is in use by process {holder or '?'}; stop that process or choose another folder")
 
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[Path]:
-    """Ours until the block ends, or this process does."""
+    """Locked until the block or the process ends."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("a+") as lock:
         _take(lock, folder)
@@ -41,7 +41,7 @@ def _take(lock: IO[str], folder: Path) -> None:
 
 @contextlib.contextmanager
 def scratch(prefix: str, root: Path) -> Iterator[Path]:
-    """A new folder, gone at the end; those of killed predecessors go now."""
+    """A temporary folder. Also removes those that killed processes left."""
     _sweep(prefix, root)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=root))
     try:

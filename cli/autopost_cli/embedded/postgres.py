@@ -1,4 +1,4 @@
-"""An embedded PostgreSQL, open to 127.0.0.1 and to a unix socket."""
+"""An embedded PostgreSQL server on 127.0.0.1 and a unix socket."""
 
 import asyncio
 import os
@@ -26,13 +26,13 @@ FAST = {
 }
 ALWAYS = {"listen_addresses": HOST, "timezone": "UTC", "log_timezone": "UTC", "jit": "off", "log_checkpoints": "off"}
 
-STILL_HELD = ('lock file "postmaster.pid" already exists', "pre-existing shared memory block")
+STILL_LOCKED = ('lock file "postmaster.pid" already exists', "pre-existing shared memory block")
 
 
 class PostgresServer(Server):
-    """``settings`` is ``DURABLE`` or ``FAST``, or either with more of postgresql.conf added."""
+    """``settings`` is ``DURABLE`` or ``FAST``, optionally with more settings of postgresql.conf."""
 
-    dies_by = signal.SIGQUIT  # killed, it would leave its children to find out by themselves
+    dies_by = signal.SIGQUIT  # after SIGKILL its children would run on for a while
     shutdown = ((signal.SIGINT, timedelta(seconds=5)), (signal.SIGQUIT, timedelta(seconds=2)))  # fast, then immediate
 
     def __init__(
@@ -52,13 +52,13 @@ class PostgresServer(Server):
         return f"postgresql://{SUPERUSER}@{HOST}:{self.port}/{database}"
 
     async def start(self) -> None:
-        """Waits for a killed predecessor on the same data to be gone; only Postgres can tell when it is."""
+        """Retries while a killed predecessor still locks the data; only Postgres knows when that ends."""
         deadline = asyncio.get_running_loop().time() + self.ready_within.total_seconds()
         while True:
             try:
                 return await super().start()
             except BackendError as error:
-                if asyncio.get_running_loop().time() > deadline or not any(sign in str(error) for sign in STILL_HELD):
+                if asyncio.get_running_loop().time() > deadline or not any(sign in str(error) for sign in STILL_LOCKED):
                     raise
             await asyncio.sleep(0.05)
 

@@ -1,6 +1,6 @@
-"""One GET, asked of a server of our own that may not be there yet.
+"""One GET request to a local server that may not be running yet.
 
-Not httpx: importing it takes longer than starting NATS.
+It does not use httpx: importing that takes longer than starting NATS.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 async def get(url: str, timeout: float = 1.0) -> tuple[int, str] | None:
-    """Status and body; ``None`` when nobody answered."""
+    """Status and body; ``None`` without an answer."""
     try:
         async with asyncio.timeout(timeout):
             answer = await _exchange(url)

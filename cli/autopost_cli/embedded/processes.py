@@ -1,7 +1,7 @@
-"""A child process: its own session, its output in a file, never outliving its parent.
+"""Child processes with their own session and a log file, which end with their parent.
 
 The parent is the *thread* that starts the child: when that thread ends, Linux
-ends the child. Start children from a thread that lives as long as they should.
+kills the child. Start children from a thread that lives long enough.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from typing import Self
 TAIL = 12
 PR_SET_PDEATHSIG = 1
 ON_LINUX = sys.platform == "linux"
-_libc = ctypes.CDLL(None, use_errno=True) if ON_LINUX else None  # loaded here: a fork must not load anything
+_libc = ctypes.CDLL(None, use_errno=True) if ON_LINUX else None  # loaded before the fork, where loading is not safe
 
 
 class BackendError(Exception):
-    """A child did not do what it was started for; the text is for the person who started it."""
+    """A child process failed; the text is for the user."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Whom a child runs as when we are root and it must not be."""
+    """The account of a child that must not run as root."""
 
     uid: int
     gid: int
@@ -53,7 +53,7 @@ def die_with_parent(how: signal.Signals, parent: int) -> Callable[[], None] | No
 
     def tie() -> None:
         prctl(PR_SET_PDEATHSIG, int(how), 0, 0, 0)
-        if os.getppid() != parent:  # it died between the fork and the line above
+        if os.getppid() != parent:  # the parent died before prctl
             os.kill(os.getpid(), signal.SIGKILL)
 
     return tie
@@ -102,7 +102,7 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """``None`` while it runs; negative is the signal that ended it."""
+        """``None`` while it runs; negative for a signal."""
         before = self._popen.returncode
         code = self._popen.poll()
         if before is None and code is not None:
@@ -118,7 +118,7 @@ class Process:
         return code
 
     async def end(self, *steps: tuple[signal.Signals, timedelta]) -> int:
-        """Send each signal and give it its time; whoever is left then is killed, with all its children."""
+        """Send each signal and wait; then kill the process with all its children."""
         for number, patience in steps:
             self.send(number)
             with contextlib.suppress(TimeoutError):
@@ -131,13 +131,13 @@ class Process:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-TAIL:])
 
     def kill_group(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """It and all its children, now."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS says EPERM for a group of zombies
+        """Signal the process and all its children."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS reports EPERM for a group of zombies
             os.killpg(self.pid, number)
 
 
 async def _end_of(pid: int) -> None:
-    """Returns when the process may have ended; the caller looks again."""
+    """Returns when the process may have ended; the caller checks again."""
     if sys.platform != "linux":
         await asyncio.sleep(0.02)
         return
@@ -153,12 +153,12 @@ async def _end_of(pid: int) -> None:
 
 
 async def await_ready(process: Process, probe: Callable[[], Awaitable[bool]], within: timedelta) -> None:
-    """Ask ``probe`` again and again until it says yes, the process ends, or the time is up."""
+    """Call ``probe`` until it returns true, the process ends, or the time is over."""
     deadline = asyncio.get_running_loop().time() + within.total_seconds()
     pause = 0.01
     while not await probe():
         if (code := process.exit_code) is not None:
-            raise BackendError(f"{process.name} ended with exit code {code} before it was ready:\n{process.tail()}")
+            raise BackendError(f"{process.name} exited with code {code} before it was ready:\n{process.tail()}")
         if asyncio.get_running_loop().time() > deadline:
             raise BackendError(f"{process.name} was not ready after {within.total_seconds():g} s:\n{process.tail()}")
         await asyncio.sleep(pause)

@@ -1,4 +1,4 @@
-"""A program that is ready only when it answers, and stopped only when it is gone."""
+"""A program that can be started, awaited until it answers, and stopped."""
 
 import signal
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ def shortened(shutdown: Shutdown, whole: timedelta) -> Shutdown:
 
 
 class Program(ABC):
-    """Started, stopped and started again with the same name, port and log."""
+    """Keeps its name, port and log over restarts."""
 
     is_service = False
     dies_by = signal.SIGKILL
@@ -40,7 +40,7 @@ class Program(ABC):
             raise
 
     async def spawn(self) -> Process:
-        """Runs it without waiting for its first answer."""
+        """Start it without waiting until it answers."""
         self.process = await self._spawn()
         return self.process
 
@@ -64,14 +64,14 @@ class Program(ABC):
 
     @abstractmethod
     async def answers(self) -> bool:
-        """Whether a round trip in its own protocol succeeds."""
+        """Whether a request in its own protocol succeeds."""
 
     @abstractmethod
     async def _spawn(self) -> Process: ...
 
 
 class Server(Program):
-    """An embedded backend: a data folder and a port, both kept while it is stopped."""
+    """An embedded server; keeps its data folder and port while it is stopped."""
 
     def __init__(self, name: str, data: Path, port: int | None, log: Path | None) -> None:
         self.data = data.absolute()

@@ -1,4 +1,4 @@
-"""An embedded S3 server: rclone over a plain folder, one subfolder per bucket, addressed by path."""
+"""An embedded S3 server: rclone on a folder, with a subfolder per bucket and path-style addresses."""
 
 import os
 from pathlib import Path
@@ -11,9 +11,9 @@ from autopost_cli.embedded.program import Server
 
 
 class S3Server(Server):
-    """The keys guard nothing but a folder of development data on 127.0.0.1.
+    """The keys protect only development data on 127.0.0.1.
 
-    ``bucket`` is there from the start; make others by S3, for it does not see new folders.
+    ``bucket`` exists from the start. Create others with S3 requests: the server does not notice new folders.
     """
 
     access_key = "autopost"
@@ -43,6 +43,6 @@ class S3Server(Server):
         ]
 
     async def answers(self) -> bool:
-        """It refuses an unsigned request the way S3 does."""
+        """True when it refuses an unsigned request like S3."""
         answer = await get(self.url)
         return answer is not None and "<Error><Code>" in answer[1]

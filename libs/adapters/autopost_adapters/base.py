@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.payload import Content, Flags
 from autopost_contracts.plan import Compiled, Part, PlannedMedia, Profile
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpAnswer
-from autopost_runtime.request_body import StreamedBody
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpAnswer
+from autopost_runtime.http.request_body import StreamedBody
 from msgspec import Struct
 
 
@@ -61,13 +61,12 @@ class Held(Struct, frozen=True, kw_only=True):
     """``None``: as far as we know for ever."""
 
 
-class Accepted(Struct, frozen=True, kw_only=True):
+class AcceptedPart(Struct, frozen=True, kw_only=True):
     """The platform acknowledged the part under these ids."""
 
     provider_ids: tuple[str, ...]
     held: tuple[Held | None, ...] = ()
     """For each media item of the part, in order: how to send it again without its bytes."""
-    raw: dict[str, Any] = {}
 
 
 Compile = Callable[[Content, Flags, Profile], Compiled]
@@ -90,10 +89,14 @@ class Adapter(Protocol):
     def patience(self) -> Mapping[str, Sequence[timedelta]]:
         """Failures, by code, that pass by themselves: how long to wait before each further call of the same part."""
 
+    @property
+    def identifies_by_call(self) -> bool:
+        """``identify`` calls the platform, and needs a slot for it; else the token itself names its bot."""
+
     async def identify(self, token: Secret) -> str | Failed:
         """The bot behind a token: the same after the token was rotated."""
 
-    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         """Carry out one part in one call; ``media`` has what each item is sent from, in order."""
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
@@ -101,7 +104,7 @@ class Adapter(Protocol):
 
     async def find(
         self, part: Part, target: Target, since: datetime, other_than: Collection[str]
-    ) -> Accepted | Failed | None:
+    ) -> AcceptedPart | Failed | None:
         """The message that this part has become in the chat, ``None`` when there is none; only where ``can_find``."""
 
 

@@ -6,19 +6,21 @@ platform's 400 may be about the post, the channel or the whole bot.
 
 import re
 from collections.abc import Sequence
-from urllib.parse import quote
 
 import msgspec
 from autopost_contracts.outcomes import Category, Failed, Scope
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpAnswer, HttpError, NotSent
-from autopost_runtime.payloads import harmless, readable
-from autopost_runtime.redaction import redact
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpAnswer, HttpError, NotSent
+from autopost_runtime.secrets.redaction import beginning, mask_secret
+from autopost_runtime.storage.payloads import harmless, readable
 from msgspec import Struct
 
+from autopost_adapters.answers import storable, wait_ms
 from autopost_adapters.base import MediaMissing, MediaUnreadable
 
 SNIPPET = 500
+READ_FOR_SNIPPET = 16_000
+"""Bytes: four thousand characters at least."""
 """Characters of an answer that are kept with a failure."""
 
 
@@ -47,11 +49,14 @@ FALLBACK: tuple[Rule, ...] = (
 def classify(
     rules: Sequence[Rule], status: int, text: str, *, retry_after_ms: int | None = None, snippet: str = ""
 ) -> Failed:
-    """A 5xx may have been obeyed before it failed, so it is ambiguous; a 4xx was certainly refused.
+    """Category, scope and code of a refusal, with the platform's words as far as they can be kept.
+
+    A 5xx may have been obeyed before it failed, so it is ambiguous; a 4xx was certainly refused.
 
     A redirect is not followed, for it would take the token and the post to somebody else. It may be gone soon.
     """
-    raw = {"status": status, "snippet": redact(snippet[: 8 * SNIPPET])[:SNIPPET]}
+    text = storable(text)
+    raw = {"status": status, "snippet": beginning(storable(snippet), SNIPPET)}
     if 300 <= status < 400:
         return Failed.transient(Scope.PLATFORM, "redirected", text, raw=raw)
     if status >= 500:
@@ -73,8 +78,7 @@ def classify(
 
 def wait_asked(answer: HttpAnswer) -> int | None:
     """Milliseconds, where the header asks for whole seconds; a date is left alone, for clocks differ."""
-    seconds = answer.headers.get("Retry-After", "").strip()
-    return int(seconds) * 1000 if seconds.isascii() and seconds.isdigit() and len(seconds) < 10 else None
+    return wait_ms(answer.headers.get("Retry-After", ""))
 
 
 def unreachable(exc: HttpError) -> Failed:
@@ -102,17 +106,16 @@ def certain(failed: Failed) -> Failed:
 
 def with_answer(failed: Failed, answer: HttpAnswer) -> Failed:
     """Together with what was answered, for whoever keeps it."""
-    told = {"headers": harmless(answer.headers), "body": readable(answer.body), "size": len(answer.body)}
+    headers = {name: storable(value) for name, value in harmless(answer.headers).items()}
+    told = {"headers": headers, "body": readable(answer.body), "size": len(answer.body)}
     return msgspec.structs.replace(failed, raw=failed.raw | told)
 
 
 def without_token(answer: HttpAnswer, token: Secret) -> HttpAnswer:
     """Some servers repeat what they were asked, and what they say is kept with a failure."""
-    body = answer.body
-    for shown in {token.reveal(), quote(token.reveal(), safe=""), quote(token.reveal())}:
-        body = body.replace(shown.encode(), b"***")
+    body = mask_secret(answer.body, token.reveal())
     return answer if body == answer.body else HttpAnswer(answer.status, answer.headers, body)
 
 
 def snippet_of(answer: HttpAnswer) -> str:
-    return redact(answer.body[: 8 * SNIPPET].decode("utf-8", "replace"))[:SNIPPET]
+    return beginning(storable(answer.body[:READ_FOR_SNIPPET].decode("utf-8", "replace")), SNIPPET)

@@ -18,6 +18,6 @@ def compile_content(
     """The plan of this profile, or the problems that forbid one."""
     compiler = compilers.get(profile.platform)
     if compiler is None:
-        unknown = Problem("platform_unknown", "platform", f"there is no adapter for {profile.platform!r}")
+        unknown = Problem("platform_unknown", "platform", f"unknown platform {profile.platform!r}")
         return Compiled(profile_hash=profile.profile_hash, problems=(unknown,))
     return compiler(content, flags, profile)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from uuid import uuid4
 
-from autopost_runtime.request_body import StreamedBody, closed
+from autopost_runtime.http.request_body import StreamedBody, closed
 
 from autopost_adapters.base import MediaUnreadable, Source
 
@@ -54,9 +54,9 @@ async def _whole(source: Source) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             left -= len(chunk)
             if left < 0:
-                raise MediaUnreadable(f"{source.name}: more than the {source.size} bytes there should be")
+                raise MediaUnreadable(f"{source.name}: more than the expected {source.size} bytes")
             yield chunk
     finally:
         await closed(chunks)
     if left:
-        raise MediaUnreadable(f"{source.name}: {left} of {source.size} bytes are missing")
+        raise MediaUnreadable(f"{source.name}: {left} of {source.size} bytes missing")

@@ -40,12 +40,14 @@ class Action(StrEnum):
     MANUAL_SKIP = "manual_skip"
     MEDIA_FAILED = "media_failed"
     HELD = "held"
+    CONFIG_CHANGED = "config_changed"
     BOT_REPLIED = "bot_replied"
     BOT_REPLY_FAILED = "bot_reply_failed"
     PUBLICATION_SCHEDULED = "publication_scheduled"
     PUBLICATION_PUBLISHED = "publication_published"
     PUBLICATION_FAILED = "publication_failed"
     PUBLICATION_PAUSED = "publication_paused"
+    PULL_FAILED = "pull_failed"
 
 
 AUDIT_SCHEMA = "autopost.audit_event"

@@ -1,9 +1,13 @@
 """How a send ended. Whatever a platform does to us is one of these values; surprises are exceptions."""
 
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
+
+LONGEST_WAIT = timedelta(days=1)
+"""However long a platform asks to be left alone; the event shows what it asked for."""
 
 
 class Category(StrEnum):
@@ -18,12 +22,11 @@ class Scope(StrEnum):
 
 
 class Sent(Struct, frozen=True, kw_only=True, tag_field="result", tag="sent"):
-    """Every part was acknowledged by the provider."""
+    """Every part was acknowledged by the provider. Of its answers the ids are kept, and nothing raw."""
 
     provider_message_id: str
     parts: tuple[tuple[str, ...], ...] = ()
     """The ids of all messages, by part."""
-    raw: dict[str, Any] = {}
 
 
 class Failed(Struct, frozen=True, kw_only=True, tag_field="result", tag="failed", omit_defaults=True):

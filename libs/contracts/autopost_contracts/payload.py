@@ -15,7 +15,8 @@ Platform = str
 """A name like ``telegram`` or ``max``; the adapters say which there are."""
 
 ButtonText = Annotated[str, Meta(min_length=1, max_length=128)]
-Link = Annotated[str, Meta(min_length=1, max_length=2048)]
+LONGEST_LINK = 2048
+Link = Annotated[str, Meta(min_length=1, max_length=LONGEST_LINK)]
 Tag = Annotated[str, Meta(min_length=1, max_length=64)]
 SourceRef = Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -23,7 +24,7 @@ EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 """A moment outside is a mistake of whoever wrote it, and further out no calendar can reckon with it."""
 Moment = Annotated[
-    datetime, Meta(tz=True, description=f"With a zone; from {EARLIEST.year} on and before {LATEST.year}.")
+    datetime, Meta(tz=True, description=f"ISO 8601 with a time zone, years {EARLIEST.year} to {LATEST.year - 1}.")
 ]
 
 
@@ -67,12 +68,13 @@ class PostRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source_ref: SourceRef | None = None
     scheduled_for: Moment | None = None
     meta: dict[str, Any] | None = None
-    workspace_id: str | None = None
-    """A hint at most: the tenant comes from the endpoint alone."""
+    workspace_id: Any = None
+    """A hint at most, whatever it is: the tenant comes from the endpoint alone."""
 
 
 class Medium(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A picture, video or file of a normalised post, by exactly one of its four sources.
+    """A picture, video or file of a normalised post, by exactly one of its four sources; what was fetched keeps its URL
+    beside its ``blob_ref``, for platforms that take it by URL.
 
     ``blob_ref`` is ``sha256:`` and the digest of the bytes. What is known about the bytes follows from them, so it is
     no part of the hash of the post; nor is the name under which a file is shown.

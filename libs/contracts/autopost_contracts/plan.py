@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from autopost_contracts.payload import Button, MediaType, Platform
+from autopost_contracts.payload import Button, MediaType, ParseMode, Platform
 
 PLAN_VERSION = 2
 
@@ -29,6 +29,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     template_body: str | None = None
     template_defaults: dict[str, Any] = {}
     """The values that the template knows, each as it is where the post says nothing."""
+    template_parse_mode: ParseMode | None = None
+    """What the template is written in; without one it has no markup of its own."""
 
 
 class Preview(Struct, frozen=True, omit_defaults=True):

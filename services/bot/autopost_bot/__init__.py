@@ -1,1 +1,1 @@
-"""Watches the inbox of the shop bot in MAX; the engine that answers comes next."""
+"""The bot service: measures unanswered customer updates of the shop bot in MAX. It sends no replies yet."""

@@ -2,11 +2,11 @@
 
 from aiohttp import web
 from autopost_contracts.subjects import Topology
-from autopost_runtime.jetstream import open_bus
-from autopost_runtime.logs import get_logger
-from autopost_runtime.postgres import open_database
-from autopost_runtime.service import Service, run
-from autopost_runtime.web import MIDDLEWARES, serve
+from autopost_runtime.http.web import MIDDLEWARES, serve
+from autopost_runtime.lifecycle.service import Service, run
+from autopost_runtime.nats.bus import open_bus
+from autopost_runtime.postgres.pool import open_database
+from autopost_runtime.telemetry.logs import get_logger
 
 from autopost_bot.config import BotConfig
 from autopost_bot.gateway import Gateway
@@ -20,7 +20,7 @@ async def work(config: BotConfig, service: Service) -> None:
         inbox = Inbox(gateway, config.poll_interval)
 
         async def hears_wakeups() -> bool:
-            """Bound where there is a NATS to be bound to; without one the poll finds the work."""
+            """Ready once subscribed to wakeups, or without NATS, when only the poll finds work."""
             return bus.bound(topology.bot_wakeups) or not bus.connected
 
         service.health.check("database", gateway.ping)

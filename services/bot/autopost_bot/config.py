@@ -1,8 +1,8 @@
-"""What the bot reads from ``AUTOPOST_*``."""
+"""The configuration of the bot, from ``AUTOPOST_*``."""
 
 from typing import Annotated
 
-from autopost_runtime.config import ServiceConfig
+from autopost_runtime.config.load import ServiceConfig
 from msgspec import Meta
 
 

@@ -1,19 +1,20 @@
-"""Watch the inbox: what customers wrote and nobody has answered yet.
+"""Measure the inbox: customer updates that are not answered yet.
 
-A wakeup or the poll makes it look; the database alone knows what is unanswered. The engine that answers takes
-its work from here.
+It reads the backlog after each wakeup and at the poll interval; only the database knows what is unanswered.
 """
 
 import asyncio
 from collections.abc import Iterable
 from datetime import timedelta
 
-from autopost_runtime import metrics
-from autopost_runtime.logs import get_logger
-from autopost_runtime.metrics import Observation
-from autopost_runtime.postgres import is_retryable
+from autopost_runtime.postgres.pool import is_retryable
+from autopost_runtime.telemetry import metrics
+from autopost_runtime.telemetry.logs import get_logger
+from autopost_runtime.telemetry.metrics import Observation
 
-from autopost_bot.gateway import Backlog, Gateway
+from autopost_bot.gateway import Gateway, InboxBacklog
+
+looks_failed = metrics.counter("autopost_bot_looks_failed_total", "Failed reads of the inbox.")
 
 
 class Inbox:
@@ -21,7 +22,7 @@ class Inbox:
         self._gateway = gateway
         self._poll_interval = poll_interval
         self._woken = asyncio.Event()
-        self._backlog: list[Backlog] = []
+        self._backlog: list[InboxBacklog] = []
         metrics.gauge("autopost_bot_unanswered", "Updates of customers not answered yet.", self._readings)
 
     def wake(self, subject: str) -> None:
@@ -30,20 +31,21 @@ class Inbox:
     async def run(self) -> None:
         while True:
             self._woken.clear()
-            await self._look()
+            await self._read_backlog()
             try:
                 async with asyncio.timeout(self._poll_interval.total_seconds()):
                     await self._woken.wait()
             except TimeoutError:
                 continue
 
-    async def _look(self) -> None:
+    async def _read_backlog(self) -> None:
         try:
             self._backlog = await self._gateway.bot_backlog()
         except Exception as exc:
-            if not is_retryable(exc):
-                raise
-            get_logger().warning("inbox.unreadable", error=type(exc).__name__)
+            looks_failed.add(1)
+            get_logger().warning(
+                "inbox.unreadable", exc_info=None if is_retryable(exc) else exc, error=type(exc).__name__
+            )
 
     def _readings(self) -> Iterable[Observation]:
         return [Observation(one.unanswered, {"workspace_id": str(one.workspace_id)}) for one in self._backlog]

@@ -1,1 +1,1 @@
-"""Claims what is due, sends it, commits how it ended."""
+"""The dispatcher: claims due deliveries, sends them and commits the outcomes."""

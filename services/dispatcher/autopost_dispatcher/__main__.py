@@ -4,19 +4,20 @@ from contextlib import nullcontext
 
 from autopost_adapters.registry import adapters
 from autopost_contracts.subjects import Topology
-from autopost_runtime import metrics
-from autopost_runtime.http import HttpClient
-from autopost_runtime.jetstream import open_bus
-from autopost_runtime.objects import open_objects
-from autopost_runtime.postgres import open_database
-from autopost_runtime.service import Service, run
+from autopost_runtime.http.client import HttpClient
+from autopost_runtime.lifecycle.service import Service, run
+from autopost_runtime.nats.bus import open_bus
+from autopost_runtime.postgres.pool import open_database
+from autopost_runtime.storage.objects import open_objects
+from autopost_runtime.telemetry import metrics
 
+from autopost_dispatcher.claim.schedule import ClaimSchedule
 from autopost_dispatcher.config import DispatcherConfig
-from autopost_dispatcher.credentials import Credentials
 from autopost_dispatcher.dispatch import poll, workspace_of
 from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.pipeline import pipeline
-from autopost_dispatcher.schedule import Schedule
+from autopost_dispatcher.retry_policy import adopt_policy
+from autopost_dispatcher.send.credentials import Credentials
 
 
 async def work(config: DispatcherConfig, service: Service) -> None:
@@ -26,7 +27,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
         HttpClient(limit=config.concurrency, ca_bundle=config.ca_bundle) as http,
         open_objects(config) if config.s3_endpoint else nullcontext() as objects,
     ):
-        gateway, schedule = Gateway(database), Schedule()
+        gateway, schedule = Gateway(database), ClaimSchedule()
         platforms = adapters(
             http,
             telegram_url=config.telegram_api_url,
@@ -36,6 +37,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
         )
         service.health.check("database", gateway.ping)
         service.health.inform("nats", lambda: bus.connected)
+        await adopt_policy(config, gateway, service)
 
         async with pipeline(
             config,
@@ -47,9 +49,7 @@ async def work(config: DispatcherConfig, service: Service) -> None:
             identities=Credentials(gateway),
             store=objects,
         ) as dispatch:
-            metrics.gauge(
-                "autopost_deliveries_in_flight", "Deliveries being sent.", lambda: config.concurrency - dispatch.room()
-            )
+            metrics.gauge("autopost_deliveries_in_flight", "Deliveries being sent.", lambda: dispatch.in_flight)
             wakeups = Topology(config.nats_namespace).dispatcher_wakeups
             service.spawn(poll(schedule, gateway, config.poll_interval, service.stopping), "poll")
             service.spawn(bus.wakeups(wakeups, lambda subject: schedule.wake(workspace_of(subject))), "wakeups")

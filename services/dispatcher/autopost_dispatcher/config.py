@@ -1,51 +1,59 @@
-"""What the dispatcher reads from ``AUTOPOST_*``."""
+"""The configuration of the dispatcher, from ``AUTOPOST_*``."""
 
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
-from autopost_runtime.config import ConfigError, HttpUrl, ServiceConfig
-from autopost_runtime.values import show_duration
+from autopost_runtime.config.env_values import show_duration
+from autopost_runtime.config.load import ConfigError, HttpUrl, ServiceConfig
 from msgspec import Meta
 
 Positive = Annotated[int, Meta(ge=1)]
 Duration = Annotated[timedelta, Meta(ge=0.01)]
+Wait = Annotated[timedelta, Meta(ge=0.01, le=86400)]
 
-SURELY_LEFT = 0.75
-"""Of a lease: what is left at any time while it is renewed, see ``lease``."""
+LEASE_ALWAYS_LEFT = 0.75
+"""The fraction of a lease that is left at any time while it is renewed, see ``claim.lease``."""
 
 
 class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     database_role: str | None = "autopost_dispatcher"
     command_timeout: Duration = timedelta(seconds=15)
-    """A process that was held up for ten seconds still reads its answers: a claim without one is leased to nobody."""
+    """Longer than a ten-second stall of the process: a claim whose answer is not read keeps its lease unused."""
     telegram_api_url: HttpUrl = "https://api.telegram.org"
     max_api_url: HttpUrl = "https://platform-api2.max.ru"
     ca_bundle: Path | None = None
-    """More certificate authorities for provider calls; MAX's chain ends in one that few systems know."""
+    """Additional certificate authorities for provider calls; few systems have the root of MAX's certificate."""
     dispatcher_limit_per_workspace: Positive = 1000
-    """Deliveries per claim. A claim's own cost is that of a hundred deliveries, so a backlog goes in large bites."""
+    """Deliveries per claim. A claim costs as much as a hundred deliveries, so a backlog needs large claims."""
     concurrency: Positive = 1000
-    """Deliveries that this process sends at once. A claim more may wait for that, and as many again to be committed."""
+    """Deliveries that this process sends at once. One more claim may wait, and as many outcomes for their commit."""
     claimers: Annotated[int, Meta(ge=1, le=32)] = 2
     sending_lease: Duration = timedelta(seconds=300)
     provider_timeout: Duration = timedelta(seconds=30)
     upload_timeout: Duration | None = None
-    """For a call that carries media; if not set, six tenths of the lease."""
+    """For calls with media; by default 0.6 of the lease."""
+    max_attempts: Annotated[int, Meta(ge=1, le=100)] = 5
+    """Per delivery, unless its channel sets a number. This and the next three become the retry policy of the whole
+    installation, see ``retry_policy``."""
+    backoff_base: Wait = timedelta(seconds=2)
+    backoff_cap: Wait = timedelta(minutes=10)
+    group_cooldown: Wait = timedelta(seconds=60)
+    """Of a rate group, after a permanent failure of the platform without retry_after."""
     pause_on_permanent: Duration = timedelta(hours=1)
     disable_after_permanent_streak: Positive = 3
     call_drain: Duration = timedelta(seconds=8)
-    """How long a stop waits for calls in flight; what is unanswered then ends as ambiguous."""
+    """How long a stop waits for calls in flight; unanswered calls then end as ambiguous."""
     drain_timeout: Annotated[timedelta, Meta(ge=0, le=60)] = timedelta(seconds=9.5)
 
     def __post_init__(self) -> None:
-        """A call must end well inside a lease: the database gives the delivery to somebody else when it is over."""
-        most = self.sending_lease * SURELY_LEFT - self.margin
+        """A call must end well within the lease, or another worker gets the delivery."""
+        most = self.sending_lease * LEASE_ALWAYS_LEFT - self.margin
         for name, limit in (("PROVIDER_TIMEOUT", self.provider_timeout), ("UPLOAD_TIMEOUT", self.time_to_upload)):
             if limit > most:
-                shown = f"{show_duration(limit)}, AUTOPOST_SENDING_LEASE is {show_duration(self.sending_lease)}"
+                lease = f"AUTOPOST_SENDING_LEASE is {show_duration(self.sending_lease)}"
                 raise ConfigError(
-                    [f"AUTOPOST_{name} is {shown}: expected at most {show_duration(most)} with this lease"]
+                    [f"AUTOPOST_{name} is {show_duration(limit)}: must be at most {show_duration(most)}, since {lease}"]
                 )
 
     @property
@@ -54,5 +62,5 @@ class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
 
     @property
     def margin(self) -> timedelta:
-        """Of a lease, kept beyond the longest that a call may take."""
+        """Time of a lease that is left after the longest call."""
         return min(timedelta(seconds=1), self.sending_lease * 0.1)

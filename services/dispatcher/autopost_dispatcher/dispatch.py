@@ -1,4 +1,4 @@
-"""The spine: schedule → claim → send → commit, with bounded concurrency and a stop that leaves no lease."""
+"""Run claimed deliveries with bounded concurrency, and stop without leaving a lease behind."""
 
 import asyncio
 import time
@@ -7,17 +7,22 @@ from datetime import timedelta
 from typing import Protocol, cast
 from uuid import UUID
 
-from autopost_contracts.ids import DeliveryId, WorkspaceId
+from autopost_contracts.ids import ClaimToken, DeliveryId, WorkspaceId
 from autopost_contracts.outcomes import Failed, Scope
-from autopost_runtime.logs import get_logger
-from autopost_runtime.postgres import is_retryable
+from autopost_runtime.lifecycle.set_aside import error_name
+from autopost_runtime.postgres.pool import is_retryable
+from autopost_runtime.telemetry import metrics
+from autopost_runtime.telemetry.logs import get_logger
 
-from autopost_dispatcher.answers import Answers, lean
-from autopost_dispatcher.claim import Job
-from autopost_dispatcher.commit import Committer
-from autopost_dispatcher.ended import Ended
-from autopost_dispatcher.schedule import Schedule
-from autopost_dispatcher.send import Sender
+from autopost_dispatcher.claim.claim import SendJob
+from autopost_dispatcher.claim.schedule import ClaimSchedule
+from autopost_dispatcher.commit.commit import Committer
+from autopost_dispatcher.commit.finished import FinishedDelivery
+from autopost_dispatcher.send.end_delivery import Released
+from autopost_dispatcher.send.raw_answers import RawAnswers, without_raw_answer
+from autopost_dispatcher.send.send import DeliverySender
+
+polls_failed = metrics.counter("autopost_polls_failed_total", "Failed polls for due workspaces.")
 
 
 class DueWorkspaces(Protocol):
@@ -25,117 +30,151 @@ class DueWorkspaces(Protocol):
 
 
 class Dispatch:
-    """``concurrency`` bounds what is being sent. A ``bite`` more may be on the ground, so that a claim is under way
-    while the last one is sent, and as many again may wait to be committed: a slow database slows the claims down, an
-    ordinary one does not keep a call from going out."""
+    """Runs the claimed deliveries: at most ``concurrency`` at once.
 
-    def __init__(self, sender: Sender, answers: Answers, committer: Committer, *, concurrency: int, bite: int) -> None:
+    Up to ``claim_limit`` more may be claimed and pending, so that the next claim runs while the last one is sent. As
+    many as ``concurrency`` may wait for their commit before claims slow down: only a slow database slows them.
+    """
+
+    def __init__(
+        self, sender: DeliverySender, answers: RawAnswers, committer: Committer, *, concurrency: int, claim_limit: int
+    ) -> None:
         self._sender = sender
         self._answers = answers
         self._committer = committer
         self._concurrency = concurrency
-        self._bite = bite
-        self._enough = max(1, concurrency // 10)
-        self._grounded: deque[Job] = deque()
-        """Taken, and not yet begun: for less than one round of the loop, unless as many as may be are under way."""
-        self._flights: dict[Job, asyncio.Task[None]] = {}
+        self._bite = claim_limit
+        self._min_room = max(1, concurrency // 10)
+        self._pending: deque[SendJob] = deque()
+        """Claimed and not started: for less than one iteration of the loop, unless the concurrency is used up."""
+        self._running: dict[SendJob, asyncio.Task[None]] = {}
         self._failures: dict[DeliveryId, Failed] = {}
-        """Of flights that have ended and only keep their answer."""
+        """Failures of deliveries that only wait for their raw answer to be stored."""
         self.has_room = asyncio.Event()
         self.has_room.set()
 
+    @property
+    def in_flight(self) -> int:
+        """Claimed and not answered yet. Only lengths are read, since metrics are collected in another thread."""
+        return len(self._running) + len(self._pending)
+
     def room(self) -> int:
-        in_hand, waiting = len(self._flights) + len(self._grounded), self._committer.waiting
-        return self._concurrency + self._bite - in_hand - max(0, waiting - self._concurrency)
+        waiting = self._committer.waiting
+        return self._concurrency + self._bite - self.in_flight - max(0, waiting - self._concurrency)
 
     def make_room(self) -> None:
-        """Not for every single one that ends: a claim costs the same for one delivery and for a hundred."""
-        if self.room() >= self._enough:
+        """Waits until several have ended: a claim costs the same for one delivery and for a hundred."""
+        if self.room() >= self._min_room:
             self.has_room.set()
 
-    def flights(self) -> list[Job]:
-        return [*self._flights, *self._grounded]
+    def jobs(self) -> list[SendJob]:
+        return [*self._running, *self._pending]
 
-    def take(self, jobs: list[Job]) -> None:
-        """One task sends them in turn until it has to wait for one; then each of the others gets a task of its own."""
-        self._grounded.extend(jobs)
+    def known(self, workspace: WorkspaceId) -> list[ClaimToken]:
+        """The tokens of all claims that this process has not finished."""
+        jobs = [job.claim for job in self.jobs()]
+        return [one.claim_token for one in [*jobs, *self._committer.claims()] if one.workspace_id == workspace]
+
+    def take(self, jobs: list[SendJob]) -> None:
+        """One task sends them one after the other until it has to wait; then each of the others gets its own task."""
+        self._pending.extend(jobs)
         loop = asyncio.get_running_loop()
-        loop.create_task(self._fly_in_turn())  # noqa: RUF006  kept with the flight it is on
-        loop.call_soon(self._fly_more)
-        if self.room() < self._enough:
+        loop.create_task(self._deliver_in_turn())  # noqa: RUF006  kept in _running with its delivery
+        loop.call_soon(self._start_more)
+        if self.room() < self._min_room:
             self.has_room.clear()
 
     async def drain(self, within: timedelta) -> None:
-        """Lets calls in flight be answered; what is not by then may have been accepted, and says so."""
-        self._fly_more(len(self._grounded))
-        if self._flights:
-            await asyncio.wait(self._flights.values(), timeout=within.total_seconds())
-        for job, task in list(self._flights.items()):
+        """Wait for calls in flight. An unanswered one ends as ambiguous; without a call the delivery is released."""
+        self._start_more(len(self._pending))
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=within.total_seconds())
+        for job, task in list(self._running.items()):
             task.cancel()
-            unknown = Failed.transient(Scope.DELIVERY, "stopped", "no answer before the stop", ambiguous=True)
-            self._committer.put(Ended(job.claim, self._failures.get(job.claim.delivery_id, unknown)))
+            outcome = self._failures.get(job.claim.delivery_id) or _stopped(job)
+            self._committer.put(FinishedDelivery(job.claim, outcome, lease=job.lease))
+        self._committer.try_again()
         await self._committer.flush()
 
-    async def _fly_in_turn(self) -> None:
+    async def _deliver_in_turn(self) -> None:
         me = cast("asyncio.Task[None]", asyncio.current_task())
-        while self._grounded and len(self._flights) < self._concurrency:
-            job = self._grounded.popleft()
-            self._flights[job] = me
-            await self._fly(job)
+        while self._pending and len(self._running) < self._concurrency:
+            job = self._pending.popleft()
+            self._running[job] = me
+            await self._deliver(job)
 
-    def _fly_more(self, beyond: int = 0) -> None:
-        """``beyond``: as many as that too many, of whom a stop makes short work."""
+    def _start_more(self, beyond: int = 0) -> None:
+        """``beyond``: so many more than the concurrency allows; during a stop they end at once."""
         start = asyncio.get_running_loop().create_task
-        while self._grounded and len(self._flights) < self._concurrency + beyond:
-            job = self._grounded.popleft()
-            self._flights[job] = start(self._fly(job))
+        while self._pending and len(self._running) < self._concurrency + beyond:
+            job = self._pending.popleft()
+            self._running[job] = start(self._deliver(job))
 
-    async def _fly(self, job: Job) -> None:
+    async def _deliver(self, job: SendJob) -> None:
         started = time.monotonic()
         kept = None
         try:
             try:
                 outcome = await self._sender.deliver(job)
             except Exception as exc:
-                outcome = _surprise(job, exc)
+                outcome = _unexpected(job, exc)
             seconds = time.monotonic() - started
             if isinstance(outcome, Failed):
-                kept, outcome = await self._keep(job, outcome), lean(outcome)
+                kept, outcome = await self._keep(job, outcome), without_raw_answer(outcome)
         finally:
-            was_full = len(self._flights) >= self._concurrency
-            self._flights.pop(job, None)  # one of them: never counted twice
+            was_full = len(self._running) >= self._concurrency
+            self._running.pop(job, None)  # before the commit: never counted twice
             if was_full:
-                self._fly_more()
+                self._start_more()
         if outcome is None:
             get_logger().warning("delivery.lost", delivery_id=str(job.claim.delivery_id), trace_id=job.claim.trace_id)
         else:
-            self._committer.put(Ended(job.claim, outcome, kept, seconds))
+            self._committer.put(FinishedDelivery(job.claim, outcome, kept, seconds, job.lease))
         if not self.has_room.is_set():
             self.make_room()
 
-    async def _keep(self, job: Job, failure: Failed) -> str | None:
+    async def _keep(self, job: SendJob, failure: Failed) -> str | None:
         self._failures[job.claim.delivery_id] = failure
         try:
             return await self._answers.keep(job.claim, failure)
+        except Exception as exc:  # the outcome is committed with or without its raw answer
+            get_logger().warning("answer.not_kept", error=error_name(exc), delivery_id=str(job.claim.delivery_id))
+            return None
         finally:
             del self._failures[job.claim.delivery_id]
 
 
-def _surprise(job: Job, exc: Exception) -> Failed:
+def _stopped(job: SendJob) -> Failed | Released:
+    if not job.in_doubt:
+        return Released()
+    return Failed.transient(
+        Scope.DELIVERY, "stopped", "the dispatcher stopped before the platform answered", ambiguous=True
+    )
+
+
+def _unexpected(job: SendJob, exc: Exception) -> Failed | Released:
+    """The outcome after an unexpected exception.
+
+    It is ambiguous only if a call was made. A database error before any call releases the delivery. Any other error
+    counts as an attempt, so the delivery backs off and ends.
+    """
+    if not job.in_doubt and is_retryable(exc):
+        get_logger().warning("delivery.given_back", error=type(exc).__name__, delivery_id=str(job.claim.delivery_id))
+        return Released()
     get_logger().error("delivery.failed", exc_info=exc, delivery_id=str(job.claim.delivery_id))
-    return Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=True)
+    in_doubt = job.in_doubt or job.claim.verify
+    return Failed.transient(Scope.DELIVERY, "internal_error", type(exc).__name__, ambiguous=in_doubt)
 
 
-async def poll(schedule: Schedule, due: DueWorkspaces, interval: timedelta, stopping: asyncio.Event) -> None:
-    """The safety net: finds what no wakeup told of. Runs at once, so a start finds what was waiting."""
+async def poll(schedule: ClaimSchedule, due: DueWorkspaces, interval: timedelta, stopping: asyncio.Event) -> None:
+    """Find due workspaces that no wakeup announced. The first poll runs at once, for work that waited for a start."""
     while not stopping.is_set():
         try:
             for workspace, delay in await due.due_workspaces():
                 schedule.wake_in(workspace, delay)
         except Exception as exc:
-            if not is_retryable(exc):
-                raise
-            get_logger().warning("poll.failed", error=type(exc).__name__)
+            polls_failed.add(1)
+            get_logger().warning("poll.failed", exc_info=None if is_retryable(exc) else exc, error=error_name(exc))
         try:
             async with asyncio.timeout(interval.total_seconds()):
                 await stopping.wait()

@@ -1,32 +1,34 @@
-"""The dispatcher's calls into the database: one method per function, no other SQL."""
+"""The dispatcher's database calls: one method per SQL function, no other SQL."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import MAXYEAR, UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
 from autopost_adapters.base import Held
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, RunId, WorkspaceId
 from autopost_contracts.plan import Plan
-from autopost_runtime.logs import get_logger
-from autopost_runtime.postgres import Database
-from msgspec import Raw, Struct, ValidationError, convert, json
+from autopost_runtime.postgres.pool import Database
+from autopost_runtime.telemetry.logs import get_logger
+from msgspec import DecodeError, Raw, Struct, convert, json
 
 NEVER = timedelta(days=365_000)
+DAY = 86_400.0
+"""Seconds. An older due time counts as due now."""
 
 CLAIM = """
     SELECT c.delivery_id, c.channel_id, c.rendering_id, c.attempt, date_part('epoch', c.slot_at), c.claim_token,
            c.render_meta -> 'series_progress', c.verify, c.trace_id, c.traceparent, date_part('epoch', c.created_at),
-           CASE WHEN c.shared IS NOT NULL THEN c.next_due_at END,
+           CASE WHEN c.shared IS NOT NULL THEN date_part('epoch', c.next_due_at) END,
            CASE WHEN c.shared IS NOT NULL THEN clock_timestamp() END,
            c.shared
     FROM claim_deliveries($1, $2, $3, $4) AS c"""
-"""What the rows have in common comes with the first: read five hundred times it was a third of a claim's cost. A time
-comes as a number: to make a datetime of it takes as long as all the rest of a row."""
+"""Values shared by all rows are in the first row only: decoding them in each row took a third of a claim's time. Times
+are numbers: decoding one as a datetime takes as long as the rest of the row."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
-    """Where a delivery goes, and as whom."""
+    """The target of a delivery, and the credential for it."""
 
     platform: str
     target_id: str
@@ -34,38 +36,38 @@ class Channel(Struct, frozen=True, kw_only=True):
     rate_group: str
     settings: dict[str, Any] = {}
     pace: float = 0.0
-    """Seconds: the least distance between two calls."""
+    """Seconds: the minimum interval between two calls."""
 
 
 class Shared(Struct, frozen=True, kw_only=True):
-    """What the deliveries of a claim have in common."""
+    """Plans and channels shared by the deliveries of a claim."""
 
     plans: dict[UUID, Raw] | None
     channels: dict[UUID, Channel]
 
 
 class Claim(Struct, frozen=True):
-    """A delivery that is ours to send, until its lease runs out."""
+    """A delivery that this process may send until its lease expires."""
 
     workspace_id: WorkspaceId
     delivery_id: DeliveryId
     channel_id: ChannelId
     channel: Channel
     plan: Plan | None
-    """``None`` when the rendering is gone or cannot be read."""
+    """``None`` when the rendering is missing or cannot be read."""
     attempt: int
     claim_token: ClaimToken
     slot: float
-    """Of its first call, as the database knows it: in seconds of the epoch."""
+    """The slot of its first call by the clock of the database, in seconds since the epoch."""
     progress: int
-    """How many parts of the plan are acknowledged already."""
+    """How many parts of the plan the platform has acknowledged."""
     acknowledged: tuple[tuple[str, ...], ...]
     verify: bool
-    """The attempt before may have arrived: the platform must be asked before another."""
+    """The previous attempt may have arrived: search for it on the platform before sending again."""
     trace_id: str | None
     traceparent: str | None
     created: float
-    """Seconds of the epoch."""
+    """Seconds since the epoch."""
     claimed_at: datetime
 
     @property
@@ -81,20 +83,20 @@ class Claimed(Struct, frozen=True):
     claims: tuple[Claim, ...]
     next_due_in: timedelta
     now: float = 0.0
-    """When it was answered, by the database's clock."""
+    """The time of the answer, by the clock of the database."""
 
 
-class Given(Struct, frozen=True):
-    """A slot: ``taken``, or to be asked for again when it has come."""
+class SlotGrant(Struct, frozen=True):
+    """A slot: already ``taken``, or to be requested again after ``wait`` seconds."""
 
     slot: float
-    """As the database knows it: in seconds of the epoch."""
+    """By the clock of the database, in seconds since the epoch."""
     wait: float
     taken: bool
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """Where a secret lies; never the secret."""
+    """Where a secret is stored; never the secret itself."""
 
     auth_ref: str
     secret_ref: str
@@ -103,8 +105,8 @@ class Credential(Struct, frozen=True, kw_only=True):
     rotated_at: datetime
 
 
-class Upload(Struct, frozen=True, kw_only=True):
-    """What there is to know about a blob before it is sent: the platform's id for it, or where it lies."""
+class UploadState(Struct, frozen=True, kw_only=True):
+    """The state of a blob before it is sent: the platform's id of it, or where its bytes are stored."""
 
     blob_ref: str
     verdict: Literal["held", "ours", "busy", "missing"]
@@ -129,15 +131,20 @@ class Gateway:
             return Claimed((), await self.next_due_in(workspace))
         *_, next_due_at, now, shared = rows[0]
         claims = _claims(workspace, rows, now, _shared.decode(shared))
-        return Claimed(claims, _until(next_due_at, now), now.timestamp())
+        return Claimed(claims, _until(next_due_at, now.timestamp()), now.timestamp())
 
     async def next_due_in(self, workspace: WorkspaceId) -> timedelta:
-        row = await self._database.fetchrow("SELECT next_due_at($1) AS due, clock_timestamp() AS now", workspace)
-        return NEVER if row is None else _until(row["due"], row["now"])
+        row = await self._database.fetchrow(
+            "SELECT date_part('epoch', next_due_at($1)), date_part('epoch', clock_timestamp())", workspace
+        )
+        return NEVER if row is None else _until(*row)
 
     async def due_workspaces(self) -> list[tuple[WorkspaceId, timedelta]]:
-        rows = await self._database.fetch("SELECT d.*, clock_timestamp() AS now FROM due_workspaces() AS d")
-        return [(WorkspaceId(row["workspace_id"]), _until(row["next_due_at"], row["now"])) for row in rows]
+        rows = await self._database.fetch(
+            "SELECT d.workspace_id, date_part('epoch', d.next_due_at), date_part('epoch', clock_timestamp())"
+            " FROM due_workspaces() AS d"
+        )
+        return [(WorkspaceId(workspace), _until(due, now)) for workspace, due, now in rows]
 
     async def read_credential(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Credential | None:
         row = await self._database.fetchrow(
@@ -145,8 +152,21 @@ class Gateway:
         )
         return None if row is None else convert(dict(row), Credential)
 
+    async def learn_bot(self, claim: Claim, rotated_at: datetime, bot_id: str) -> Literal["ours", "changed", "taken"]:
+        """Store the bot of the claim's token; ``taken``: the bot belongs to another workspace."""
+        verdict: Literal["ours", "changed", "taken"] = await self._database.fetchval(
+            "SELECT learn_bot($1, $2, $3, $4, $5, $6)",
+            claim.workspace_id,
+            claim.channel.platform,
+            claim.channel.auth_ref,
+            rotated_at,
+            bot_id,
+            claim.trace_id,
+        )
+        return verdict
+
     async def record_progress(self, claim: Claim, part: int, provider_ids: Sequence[str]) -> bool:
-        """``False`` when the claim is no longer ours."""
+        """``False`` when the claim is no longer valid."""
         recorded = await self._database.fetchval(
             "SELECT record_progress($1, $2, $3, $4, $5)",
             claim.workspace_id,
@@ -157,10 +177,11 @@ class Gateway:
         )
         return bool(recorded)
 
-    async def take_slot(self, claim: Claim, *, beside: bool, missed: float | None = None) -> Given | None:
-        """For the next call of this delivery; ``None`` when the claim is no longer ours.
+    async def take_slot(self, claim: Claim, *, group_only: bool, missed: float | None = None) -> SlotGrant | None:
+        """A slot for the next call of this delivery; ``None`` when the claim is no longer valid.
 
-        ``missed``: the slot that it had and did not use.
+        ``group_only``: the call counts for its rate group and puts nothing into the channel. ``missed``: the slot that
+        was not used.
         """
         row = await self._database.fetchrow(
             "SELECT date_part('epoch', s.slot_at), date_part('epoch', s.slot_at - clock_timestamp()), s.taken"
@@ -168,13 +189,16 @@ class Gateway:
             claim.workspace_id,
             claim.delivery_id,
             claim.claim_token,
-            beside,
+            group_only,
             missed,
         )
-        return None if row is None else Given(*row)
+        return None if row is None else SlotGrant(*row)
+
+    async def end_upload(self, claim: Claim) -> None:
+        await self._database.fetch("SELECT end_upload($1, $2)", claim.workspace_id, claim.channel_id)
 
     async def renew_leases(self, workspace: WorkspaceId, claims: Sequence[Claim], lease: timedelta) -> set[DeliveryId]:
-        """Those of these claims that are still ours, now for as long as this."""
+        """Renew the leases of claims that are still valid, and return their ids."""
         rows = await self._database.fetch(
             "SELECT renew_leases($1, $2, $3, $4) AS delivery_id",
             workspace,
@@ -184,7 +208,7 @@ class Gateway:
         )
         return {DeliveryId(row["delivery_id"]) for row in rows}
 
-    async def take_uploads(self, claim: Claim, bot_id: str, kinds: Mapping[str, str]) -> list[Upload]:
+    async def take_uploads(self, claim: Claim, bot_id: str, kinds: Mapping[str, str]) -> list[UploadState]:
         rows = await self._database.fetch(
             "SELECT * FROM take_uploads($1, $2, $3, $4, $5, $6, $7)",
             claim.workspace_id,
@@ -195,7 +219,7 @@ class Gateway:
             list(kinds),
             list(kinds.values()),
         )
-        return [convert(dict(row), Upload) for row in rows]
+        return [convert(dict(row), UploadState) for row in rows]
 
     async def keep_uploads(self, claim: Claim, bot_id: str, held: Mapping[str, tuple[str, Held]]) -> None:
         await self._database.fetch(
@@ -227,7 +251,7 @@ class Gateway:
         pause: timedelta,
         disable_streak: int,
     ) -> set[DeliveryId]:
-        """Those that came too late: their claim had passed on. All others are committed."""
+        """Returns the stale ones, whose claim is no longer valid. All others are committed."""
         rows = await self._database.fetch(
             "SELECT delivery_id FROM commit_deliveries($1, $2, $3, $4, p_run_id => $5) WHERE verdict = 'stale'",
             workspace,
@@ -246,7 +270,7 @@ class Gateway:
         tokens: Sequence[ClaimToken],
         provider_message_ids: Sequence[str],
     ) -> list[int]:
-        """The places of those that cannot go this short way, and must go the other. All others are committed."""
+        """Returns the indexes of those that need ``commit_deliveries``. All others are committed."""
         rows = await self._database.fetch(
             "SELECT commit_sent($1, $2, $3, $4, $5) AS nth", workspace, ids, tokens, provider_message_ids, run_id
         )
@@ -259,8 +283,29 @@ class Gateway:
         rows = await self._database.fetch("SELECT * FROM read_outcomes($1, $2, $3)", workspace, ids, tokens)
         return {DeliveryId(row["delivery_id"]) for row in rows if row["verdict"] == "open"}
 
+    async def adopt_policy(
+        self, max_attempts: int, backoff_base: timedelta, backoff_cap: timedelta, group_cooldown: timedelta
+    ) -> dict[str, Any] | None:
+        query = "SELECT adopt_policy($1, $2, $3, $4)"
+        before = await self._database.fetchval(query, max_attempts, backoff_base, backoff_cap, group_cooldown)
+        return None if before is None else dict(before)
+
+    async def give_back_claims(
+        self, workspace: WorkspaceId, run_id: RunId, known: Sequence[ClaimToken], younger_than: timedelta
+    ) -> int:
+        """Those of a claim whose answer was lost: nobody has them, so certainly nothing was sent."""
+        return int(
+            await self._database.fetchval(
+                "SELECT give_back_claims($1, $2, $3, $4)", workspace, run_id, known, younger_than
+            )
+        )
+
+    async def set_aside(self, workspace: UUID, work: str, failures: int, wait: timedelta, error: str) -> None:
+        await self._database.execute("SELECT set_aside($1, $2, $3, $4, $5)", workspace, work, failures, wait, error)
+
     async def ping(self) -> None:
-        await self._database.ping()
+        """Passes when the database answers and can write."""
+        await self._database.ping("SELECT check_writes()")
 
 
 def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: Shared) -> tuple[Claim, ...]:
@@ -268,13 +313,14 @@ def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: 
     made = []
     for delivery, channel, rendering, nth, slot, token, progress, verify, trace, parent, born, _, _, _ in rows:
         parts, acknowledged = _progress(progress) if progress else (0, ())
+        plan = plans.get(rendering) if parts >= 0 else None
         made.append(
             Claim(  # by place: by name it took seven times as long
                 workspace,
                 delivery,
                 channel,
                 channels[channel],
-                plans.get(rendering),
+                plan,
                 nth,
                 token,
                 slot,
@@ -291,9 +337,12 @@ def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: 
 
 
 def _progress(series: Mapping[str, Any]) -> tuple[int, tuple[tuple[str, ...], ...]]:
-    """How many parts are acknowledged, and under which ids."""
-    acknowledged = tuple(tuple(ids) for ids in series.get("provider_message_ids", ()))
-    return len(series.get("sent_items", ())), acknowledged
+    """How many parts are acknowledged, and under which ids; fewer than none when that cannot be read."""
+    try:
+        acknowledged = tuple(tuple(ids) for ids in series.get("provider_message_ids", ()))
+        return len(series.get("sent_items", ())), acknowledged
+    except (AttributeError, TypeError):
+        return -1, ()
 
 
 def _plans(stored: Mapping[UUID, Raw]) -> dict[UUID, Plan]:
@@ -302,11 +351,11 @@ def _plans(stored: Mapping[UUID, Raw]) -> dict[UUID, Plan]:
     for rendering, plan in stored.items():
         try:
             plans[rendering] = _plan.decode(plan)
-        except ValidationError as exc:
+        except (DecodeError, RecursionError) as exc:
             get_logger().error("plan.unreadable", rendering_id=str(rendering), error=str(exc))
     return plans
 
 
-def _until(due: datetime | None, now: datetime) -> timedelta:
-    """asyncpg gives ``infinity`` as the last moment there is."""
-    return NEVER if due is None or due.year == MAXYEAR else due - now
+def _until(due: float | None, now: float) -> timedelta:
+    """In seconds of the epoch: a time that Python has no date for would fail the whole answer."""
+    return NEVER if due is None or due - now >= NEVER.total_seconds() else timedelta(seconds=max(due - now, -DAY))

@@ -4,32 +4,33 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 
 from autopost_adapters.base import Adapter
 from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.subjects import Topology
-from autopost_runtime.identity import new_id
-from autopost_runtime.jetstream import Bus
-from autopost_runtime.objects import Objects
-from autopost_runtime.payloads import Payloads
-from autopost_runtime.service import Service
+from autopost_runtime.lifecycle.service import Service
+from autopost_runtime.nats.bus import Bus
+from autopost_runtime.postgres.identity import new_id
+from autopost_runtime.storage.objects import Objects
+from autopost_runtime.storage.payloads import Payloads
 
-from autopost_dispatcher.answers import Answers
-from autopost_dispatcher.bots import Bots
-from autopost_dispatcher.claim import Claimer
-from autopost_dispatcher.commit import Committer
+from autopost_dispatcher.claim.claim import Claimer
+from autopost_dispatcher.claim.lease import Leased, LeaseRenewal
+from autopost_dispatcher.claim.schedule import ClaimSchedule
+from autopost_dispatcher.commit.commit import Committer
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import Dispatch
-from autopost_dispatcher.flight import Desk
 from autopost_dispatcher.gateway import Gateway
-from autopost_dispatcher.lease import Renewal
-from autopost_dispatcher.media import Shelf
-from autopost_dispatcher.schedule import Schedule
-from autopost_dispatcher.send import Identities, Sender
-from autopost_dispatcher.slots import Slots
+from autopost_dispatcher.send.bots import Bots
+from autopost_dispatcher.send.delivery import SendContext
+from autopost_dispatcher.send.media import UploadCache
+from autopost_dispatcher.send.raw_answers import RawAnswers
+from autopost_dispatcher.send.send import DeliverySender, Identities
+from autopost_dispatcher.send.slots import Slots
 
-TO_COMMIT = timedelta(seconds=1.5)
-"""What a stop keeps back for committing how the last calls ended."""
+COMMIT_RESERVE = timedelta(seconds=1.5)
+"""The part of the stop timeout that is reserved for committing the last outcomes."""
 
 
 @asynccontextmanager
@@ -37,26 +38,26 @@ async def pipeline(
     config: DispatcherConfig,
     service: Service,
     gateway: Gateway,
-    schedule: Schedule,
+    schedule: ClaimSchedule,
     bus: Bus,
     *,
     adapters: Mapping[str, Adapter],
     identities: Identities,
     store: Objects | None,
 ) -> AsyncIterator[Dispatch]:
-    """Leaving claims nothing more, lets calls in flight be answered, and commits how they ended: no lease is left."""
-    desk = Desk(
+    """On exit: stops claiming, waits for calls in flight and commits their outcomes, so that no lease is left."""
+    context = SendContext(
         progress=gateway,
         slots=Slots(gateway, service.stopping),
-        shelf=Shelf(gateway, store),
-        bots=Bots(),
+        uploads=UploadCache(gateway, store),
+        bots=Bots(gateway),
         call_time=(config.provider_timeout + config.margin).total_seconds(),
         upload_time=(config.time_to_upload + config.margin).total_seconds(),
     )
-    sender = Sender(adapters, identities, desk)
+    sender = DeliverySender(adapters, identities, context)
 
     def committed(workspace: WorkspaceId) -> None:
-        schedule.ask(workspace)  # a place may have come free
+        schedule.wake_if_due(workspace)  # the commit may have freed capacity
         dispatch.make_room()
 
     run_id = RunId(new_id())
@@ -68,22 +69,27 @@ async def pipeline(
         committed=committed,
     )
     payloads = Payloads(store, "dispatcher", encryption=config.payload_encryption)
-    bite = config.dispatcher_limit_per_workspace
-    dispatch = Dispatch(sender, Answers(payloads), committer, concurrency=config.concurrency, bite=bite)
+    claim_limit = config.dispatcher_limit_per_workspace
+    dispatch = Dispatch(
+        sender, RawAnswers(payloads), committer, concurrency=config.concurrency, claim_limit=claim_limit
+    )
     claimer = Claimer(
         gateway,
         schedule,
         bus,
         Topology(config.nats_namespace),
         run_id=run_id,
-        limit=bite,
+        limit=claim_limit,
         lease=config.sending_lease,
         room=dispatch.room,
         has_room=dispatch.has_room,
         take=dispatch.take,
+        known=dispatch.known,
+        is_blocked=committer.is_blocked,
     )
     service.spawn(committer.run(), "commit")
-    service.spawn(Renewal(gateway, config.sending_lease, dispatch.flights).run(), "renew")
+    leased = partial(_leased, dispatch, committer)
+    service.spawn(LeaseRenewal(gateway, config.sending_lease, leased).run(), "renew")
     claims = [service.spawn(claimer.run(), f"claim-{number}") for number in range(config.claimers)]
     try:
         yield dispatch
@@ -92,4 +98,9 @@ async def pipeline(
         schedule.close()
         dispatch.has_room.set()
         await asyncio.gather(*claims, return_exceptions=True)
-        await dispatch.drain(min(config.call_drain, config.drain_timeout - TO_COMMIT))
+        await dispatch.drain(min(config.call_drain, config.drain_timeout - COMMIT_RESERVE))
+
+
+def _leased(dispatch: Dispatch, committer: Committer) -> list[Leased]:
+    """Deliveries being sent and those not committed yet: both need a valid lease."""
+    return [*dispatch.jobs(), *committer.leased()]

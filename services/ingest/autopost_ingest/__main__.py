@@ -4,28 +4,30 @@ import asyncio
 from contextlib import nullcontext
 
 from autopost_contracts.subjects import Topology
-from autopost_runtime.jetstream import open_bus
-from autopost_runtime.logs import get_logger
-from autopost_runtime.objects import open_objects
-from autopost_runtime.payloads import Payloads
-from autopost_runtime.postgres import open_database
-from autopost_runtime.sealing import read_keys
-from autopost_runtime.service import Service, run
-from autopost_runtime.web import serve
+from autopost_runtime.http.web import serve
+from autopost_runtime.lifecycle.service import Service, run
+from autopost_runtime.nats.bus import open_bus
+from autopost_runtime.postgres.pool import open_database
+from autopost_runtime.secrets.sealing import read_keys
+from autopost_runtime.storage.objects import open_objects
+from autopost_runtime.storage.payloads import Payloads
+from autopost_runtime.telemetry.logs import get_logger
+from autopost_runtime.workers.worker_process import WorkerProcesses
 
-from autopost_ingest.admit import Admission
-from autopost_ingest.bot_webhook import BotWebhook
+from autopost_ingest.admission.admit import Admission
 from autopost_ingest.config import IngestConfig
-from autopost_ingest.dry_run import DryRunner
-from autopost_ingest.dry_run_media import DryMedia
-from autopost_ingest.enqueue import Enqueuer
-from autopost_ingest.fetching import downloader_of, fetcher_of, fetching
+from autopost_ingest.dry_run.dry_run import DryRunner
+from autopost_ingest.dry_run.media import DryMedia
 from autopost_ingest.gateway import Gateway
-from autopost_ingest.materialize import Materializer
-from autopost_ingest.pull.running import pulling
-from autopost_ingest.receive import application
-from autopost_ingest.staged_gateway import StagedGateway
-from autopost_ingest.tell import Teller
+from autopost_ingest.http.bot_webhook import BotWebhook
+from autopost_ingest.http.post_status import PostStatusHandler
+from autopost_ingest.http.receive import application
+from autopost_ingest.posts.enqueue import Enqueuer
+from autopost_ingest.posts.offload import CALLS_WAITING, Offload
+from autopost_ingest.posts.stored_media import StoredMedia
+from autopost_ingest.pull.assembly import pulling
+from autopost_ingest.staging.assembly import downloader_of, fetcher_of, fetching
+from autopost_ingest.staging.gateway import StagedGateway
 
 
 async def work(config: IngestConfig, service: Service) -> None:
@@ -33,14 +35,16 @@ async def work(config: IngestConfig, service: Service) -> None:
         open_database(config, service) as database,
         open_bus(config, service) as bus,
         open_objects(config) if config.s3_endpoint else nullcontext() as objects,
+        WorkerProcesses(waiting=CALLS_WAITING) as workers,
     ):
+        offload = Offload(workers, config.upload_policy)
         gateway = Gateway(database)
         service.health.check("database", gateway.ping)
         service.health.inform("nats", lambda: bus.connected)
         topology = Topology(config.nats_namespace)
         staged = asyncio.Event() if config.s3_endpoint else None
-        enqueuer = Enqueuer(gateway, bus, topology, audit_deduped=config.audit_deduped, staged=staged)
-        materializer = Materializer(gateway)
+        enqueuer = Enqueuer(gateway, bus, topology, audit_deduped=config.audit_deduped, staged=staged, offload=offload)
+        stored_media = StoredMedia(gateway)
         admission = Admission(
             gateway,
             config.body_timeout,
@@ -49,13 +53,16 @@ async def work(config: IngestConfig, service: Service) -> None:
             requests_per_workspace=config.requests_per_workspace,
             keys=read_keys(),
             payloads=Payloads(objects, "ingest", encryption=config.payload_encryption),
+            parser=offload,
         )
         staged_gateway, fetcher = StagedGateway(database), fetcher_of(config)
         downloader = downloader_of(config, fetcher)
-        dry_runner = DryRunner(admission, gateway, DryMedia(materializer, downloader if staged else None))
-        app = application(admission, materializer, enqueuer, dry_runner)
+        dry_runner = DryRunner(
+            admission, gateway, DryMedia(stored_media, downloader if staged else None, offload=offload)
+        )
+        app = application(admission, stored_media, enqueuer, dry_runner)
         BotWebhook(admission, gateway, bus, topology).add_to(app)
-        Teller(admission, staged_gateway).add_to(app)
+        PostStatusHandler(admission, staged_gateway).add_to(app)
         service.spawn(admission.refusals.run(), "refusals")
         async with await serve(
             app,
@@ -67,8 +74,8 @@ async def work(config: IngestConfig, service: Service) -> None:
         ) as site:
             get_logger().info("ingest.listening", url=site.url)
             async with (
-                fetching(config, service, staged_gateway, materializer, enqueuer, downloader, staged),
-                pulling(config, service, database, fetcher, bus, staged),
+                fetching(config, service, staged_gateway, stored_media, enqueuer, downloader, staged),
+                pulling(config, service, database, fetcher, bus, staged, offload),
             ):
                 service.health.begun()
                 await service.stopping.wait()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
 from autopost_contracts.plan import Profile
-from autopost_runtime.postgres import Database
+from autopost_runtime.postgres.pool import Database
 from msgspec import Raw, Struct, convert
 from msgspec.json import Decoder
 
@@ -24,22 +24,22 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class Signer(Struct, frozen=True, kw_only=True):
-    """A secret that may have signed a request to ``endpoint``, sealed under the name ``auth_ref``."""
+    """A signing secret of ``endpoint``, sealed under the name ``auth_ref``."""
 
     endpoint: Endpoint
     auth_ref: str
     sealed: bytes
 
 
-class Stored(Struct, frozen=True, kw_only=True):
-    """What ``store_bot_update`` decided."""
+class StoredUpdate(Struct, frozen=True, kw_only=True):
+    """Result of ``store_bot_update``."""
 
     verdict: Literal["stored", "duplicate", "rate_limited", "workspace_disabled", "endpoint_disabled"]
     retry_after_ms: int = 0
 
 
 class Push(Struct, frozen=True, kw_only=True):
-    """A post as the database takes it; ``past_gate`` when it has paid for its place before."""
+    """A post document for the database; ``past_gate`` when the rate limit was already charged."""
 
     post: Raw
     payload_hash: str
@@ -47,7 +47,7 @@ class Push(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What ``admit_posts`` decided on one; which of the other fields are set follows from it."""
+    """Result of ``admit_posts`` for one post; ``verdict`` decides which other fields are set."""
 
     verdict: (
         Literal["accepted", "staged", "duplicate", "rate_limited"]
@@ -65,13 +65,15 @@ class Verdict(Struct, frozen=True, kw_only=True):
     first_run_id: RunId | None = None
     retry_after_ms: int = 0
     missing_profiles: tuple[Profile, ...] = ()
+    first_tags: tuple[str, ...] | None = None
+    """Tags of the first post of this content, if they differ; routing uses them."""
 
 
 _decode_verdicts = Decoder(list[Verdict]).decode
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """What is known of stored media; ``None`` is what nobody has looked at."""
+    """Facts about stored media; ``None`` is unknown."""
 
     blob_ref: str
     content_type: str | None = None
@@ -82,7 +84,7 @@ class Origin(Struct, frozen=True, kw_only=True):
 
 
 class Repeated(Struct, frozen=True, kw_only=True):
-    """The earlier request that a request repeats, and until when that counts."""
+    """The earlier request that this one duplicates, and until when it is remembered."""
 
     of: Literal["source_ref", "payload"]
     run_id: RunId | None
@@ -98,7 +100,7 @@ class Twin(Struct, frozen=True, kw_only=True):
 
 
 class ChannelFacts(Struct, frozen=True, kw_only=True):
-    """Of a channel's settings: those that a decision was made by. A moment can be ``infinity``."""
+    """The channel settings behind a decision. A time can be ``infinity``."""
 
     route_filter: dict[str, list[str]] | None
     send_mode: str
@@ -108,7 +110,7 @@ class ChannelFacts(Struct, frozen=True, kw_only=True):
 
 
 class ChannelPreview(Struct, frozen=True, kw_only=True):
-    """What ``preview_post`` decided for one channel."""
+    """Result of ``preview_post`` for one channel."""
 
     channel_id: UUID
     platform: str
@@ -123,12 +125,14 @@ class ChannelPreview(Struct, frozen=True, kw_only=True):
 
 
 class PostPreview(Struct, frozen=True, kw_only=True):
-    """What ``preview_post`` decided."""
+    """Result of ``preview_post``."""
 
     workspace_status: Literal["active", "paused", "disabled"]
     receipt: Repeated | None
     retry_after_ms: int | None
     message_id: UUID | None
+    tags: tuple[str, ...]
+    """Tags used for routing."""
     channels: tuple[ChannelPreview, ...]
     profiles: tuple[Profile, ...]
 
@@ -139,13 +143,13 @@ class Gateway:
 
     @asynccontextmanager
     async def on_one_connection(self) -> AsyncIterator[Self]:
-        """For calls that follow each other at once."""
+        """For several calls in a row."""
         async with self._database.on_one_connection() as database:
             yield type(self)(database)
 
     @property
     def others_wait(self) -> bool:
-        """For a connection, as far as can be known."""
+        """Other callers wait for a connection (best effort)."""
         return self._database.all_taken
 
     async def resolve_endpoint(self, kind: EndpointKind, secret_hash: str) -> Endpoint | None:
@@ -159,22 +163,25 @@ class Gateway:
             for row in rows
         )
 
-    async def store_bot_update(self, endpoint: Endpoint, update: dict[str, Any]) -> Stored:
+    async def store_bot_update(self, endpoint: Endpoint, update: dict[str, Any]) -> StoredUpdate:
         answer = await self._database.fetchval(
             "SELECT store_bot_update($1, $2, $3)", endpoint.workspace_id, endpoint.endpoint_id, update
         )
-        return convert(answer, Stored)
+        return convert(answer, StoredUpdate)
 
-    async def admit_posts(self, endpoint: Endpoint, posts: Sequence[Push], *, audit_deduped: bool) -> list[Verdict]:
-        """In the order given."""
+    async def admit_posts(
+        self, endpoint: Endpoint, posts: Sequence[Push], *, audit_deduped: bool, look_up: bool = False
+    ) -> list[Verdict]:
+        """Results in the order given. ``look_up`` after a conflict: existing content is looked up first."""
         answer = await self._database.fetchval(
-            "SELECT admit_posts($1, $2, $3, $4, $5, $6)::text",  # read by its type, not by way of dicts
+            "SELECT admit_posts($1, $2, $3, $4, $5, $6, $7)::text",  # decoded straight into structs
             endpoint.workspace_id,
             endpoint.endpoint_id,
             [push.post for push in posts],
             [push.payload_hash for push in posts],
             [push.past_gate for push in posts],
             audit_deduped,
+            look_up,
         )
         return _decode_verdicts(answer)
 
@@ -185,7 +192,7 @@ class Gateway:
         return convert(answer, PostPreview)
 
     async def read_media_origins(self, workspace: WorkspaceId, blob_refs: Sequence[str]) -> dict[str, Origin]:
-        """By ``blob_ref``; what the workspace has not stored is left out."""
+        """By ``blob_ref``; only media that the workspace has stored."""
         rows = await self._database.fetch("SELECT * FROM read_media_origins($1, $2)", workspace, blob_refs)
         return {row["blob_ref"]: convert(dict(row), Origin) for row in rows}
 
@@ -212,4 +219,5 @@ class Gateway:
         )
 
     async def ping(self) -> None:
-        await self._database.ping()
+        """Succeeds when the database answers and accepts writes."""
+        await self._database.ping("SELECT check_writes()")

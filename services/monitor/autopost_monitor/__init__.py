@@ -1,1 +1,1 @@
-"""Relays the audit log, watches, alerts, recovers, and forgets what is old."""
+"""The monitor: relays the audit log, raises alerts, recovers stuck work and deletes old data."""

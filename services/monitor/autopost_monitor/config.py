@@ -1,11 +1,11 @@
-"""What the monitor reads from ``AUTOPOST_*``."""
+"""The configuration of the monitor, from ``AUTOPOST_*``."""
 
 from datetime import timedelta
 from typing import Annotated
 
 from msgspec import Meta
 
-from autopost_monitor.retain_config import RetainConfig
+from autopost_monitor.retention.config import RetainConfig
 
 Duration = Annotated[timedelta, Meta(ge=0.05)]
 
@@ -18,4 +18,6 @@ class MonitorConfig(RetainConfig, frozen=True, kw_only=True):
     claimed_lease: Duration = timedelta(seconds=300)
     relay_interval: Duration = timedelta(seconds=1)
     snapshot_interval: Duration = timedelta(seconds=5)
+    metrics_workspaces: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """The number of workspaces with their own metrics, the busiest first; the rest is reported as ``other``."""
     partitions_ahead: Duration = timedelta(days=30)

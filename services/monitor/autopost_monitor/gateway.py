@@ -1,16 +1,26 @@
-"""The monitor's calls into the database: one method per function, no other SQL."""
+"""The monitor's database calls: one method per SQL function, no other SQL."""
 
 from datetime import timedelta
 from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId
-from autopost_runtime.postgres import Database
+from autopost_runtime.postgres.pool import Database
 from msgspec import Struct
 
 
 class Depth(Struct, frozen=True):
     status: str
     deliveries: int
+    oldest_due_seconds: float
+
+
+class WorkspaceBacklog(Struct, frozen=True):
+    """The queue of one workspace, or of all others together."""
+
+    workspace: str
+    due: int
+    later: int
+    claimed: int
     oldest_due_seconds: float
 
 
@@ -35,11 +45,21 @@ class Gateway:
         rows = await self._database.fetch("SELECT * FROM queue_depth()")
         return [Depth(row["status"], row["deliveries"], row["oldest_due_seconds"]) for row in rows]
 
-    async def take_round(self, name: str, holder: UUID, lease: timedelta, every: timedelta) -> bool:
-        return bool(await self._database.fetchval("SELECT take_round($1, $2, $3, $4)", name, holder, lease, every))
+    async def queue_by_workspace(self, limit: int) -> list[WorkspaceBacklog]:
+        rows = await self._database.fetch("SELECT * FROM queue_by_workspace($1)", limit)
+        return [WorkspaceBacklog(*row) for row in rows]
 
-    async def end_round(self, name: str, holder: UUID) -> None:
-        await self._database.execute("SELECT end_round($1, $2)", name, holder)
+    async def take_leader_lease(self, name: str, holder: UUID, lease: timedelta, every: timedelta) -> bool:
+        return bool(
+            await self._database.fetchval("SELECT take_leader_lease($1, $2, $3, $4)", name, holder, lease, every)
+        )
+
+    async def end_leader_lease(self, name: str, holder: UUID) -> None:
+        await self._database.execute("SELECT end_leader_lease($1, $2)", name, holder)
+
+    async def set_aside(self, workspace: UUID, work: str, failures: int, wait: timedelta, error: str) -> None:
+        await self._database.execute("SELECT set_aside($1, $2, $3, $4, $5)", workspace, work, failures, wait, error)
 
     async def ping(self) -> None:
-        await self._database.ping()
+        """Passes when the database answers and can write."""
+        await self._database.ping("SELECT check_writes()")

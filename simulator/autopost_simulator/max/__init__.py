@@ -1,1 +1,1 @@
-"""The MAX Bot API, imitated."""
+"""The simulated MAX Bot API."""

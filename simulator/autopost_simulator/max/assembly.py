@@ -1,4 +1,4 @@
-"""One file put together from its pieces, in whatever order they come.
+"""A file assembled from chunks in any order.
 
 The checksum is of every byte; the bytes themselves are kept only while the file stays small enough.
 """
@@ -40,7 +40,7 @@ class Assembly:
             self._kept += piece
 
     def put(self, start: int, piece: bytes) -> None:
-        """A piece sent again changes nothing; one that came early waits for those before it."""
+        """A repeated chunk changes nothing; an early chunk waits for those before it."""
         if sum(map(len, self._waiting.values())) + len(piece) > self._most:
             raise named("upload_pieces_missing")
         self._waiting[start] = piece

@@ -1,4 +1,4 @@
-"""Attachments of a new message: which may stand together, and what the chat shows of each.
+"""Attachments of a new message: allowed combinations, and their form in the message.
 
 Pictures and videos may be grouped; a file, an audio, a contact or a sticker is alone but for a keyboard.
 MAX does not say whether the keyboard counts in the limit; here it does.
@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from autopost_simulator.max.files import File, Files
+from autopost_simulator.max.files import MaxFile, MaxFiles
 from autopost_simulator.max.keyboard import keyboard
 from autopost_simulator.max.media import Kind
 from autopost_simulator.max.refusal import named, payload
-from autopost_simulator.max.uploads import Uploads
+from autopost_simulator.max.uploads import MaxUploads
 from autopost_simulator.world import Bot
 
 ATTACHMENTS = 12
@@ -39,7 +39,7 @@ class Attached:
 
 
 class Attaching:
-    def __init__(self, files: Files, uploads: Uploads) -> None:
+    def __init__(self, files: MaxFiles, uploads: MaxUploads) -> None:
         self._files = files
         self._uploads = uploads
         self._others: dict[object, Callable[[Attachment], Attachment]] = {
@@ -62,7 +62,7 @@ class Attaching:
                 raise payload(f"attachments: `{one['type']}` must be the only attachment in message")
         return Attached(shown, keyboards)
 
-    def show(self, file: File, origin: str) -> Attachment:
+    def show(self, file: MaxFile, origin: str) -> Attachment:
         url = file.url or f"{origin}/max-files/{file.id}"
         if file.kind == "image":
             return {"type": "image", "payload": {"photo_id": file.id, "token": file.token, "url": url}}
@@ -79,8 +79,8 @@ class Attaching:
             return [self._others[kind](given)]
         raise payload(f"Unknown attachment type `{kind}`")
 
-    def _media(self, kind: Kind, given: Attachment, bot: Bot) -> File:
-        """The words name a video whatever the kind is."""
+    def _media(self, kind: Kind, given: Attachment, bot: Bot) -> MaxFile:
+        """The text says video for every kind."""
         token = given.get("token")
         if not isinstance(token, str) or not token:
             raise named("missing_token")
@@ -88,7 +88,7 @@ class Attaching:
             raise named("media_not_ready", kind=kind)
         return self._files.usable(kind, token, bot)
 
-    def _pictures(self, given: Attachment, bot: Bot) -> list[File]:
+    def _pictures(self, given: Attachment, bot: Bot) -> list[MaxFile]:
         ways = [way for way in ("photos", "url", "token") if given.get(way)]
         if not ways:
             raise named("no_photos")
@@ -98,7 +98,7 @@ class Attaching:
             return [self._by_address(given["url"], bot)]
         return [self._files.usable("image", token, bot) for token in _picture_tokens(given)]
 
-    def _by_address(self, url: object, bot: Bot) -> File:
+    def _by_address(self, url: object, bot: Bot) -> MaxFile:
         if not isinstance(url, str) or urlsplit(url).scheme not in ("http", "https"):
             raise payload("url: must be an address of a picture")
         return self._files.add("image", bot, urlsplit(url).path.rpartition("/")[2], url=url)

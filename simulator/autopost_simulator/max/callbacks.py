@@ -1,4 +1,4 @@
-"""Presses of buttons, and the answers bots give to them: the message changed, or a notice to the person."""
+"""Button callbacks, and the answers of bots: an edited message or a notification."""
 
 import secrets
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from autopost_simulator.exchange import Call
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.max import places
-from autopost_simulator.max.asked import Asked
 from autopost_simulator.max.messages import Messages
 from autopost_simulator.max.new_message import NewMessageBody
+from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.refusal import payload
 from autopost_simulator.world import Bot, World
 
@@ -59,7 +59,7 @@ class Callbacks:
             del self._by_id[next(iter(self._by_id))]
         return callback
 
-    def answer(self, bot: Bot, asked: Asked, call: Call) -> Any:
+    def answer(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Any:
         body = _decode(asked.body)
         callback = self._by_id.get(asked.query.get("callback_id", ""))
         if callback is None or callback.bot is not bot:
@@ -85,7 +85,7 @@ class Callbacks:
 
 
 def _decode(raw: bytes) -> AnswerBody:
-    """An answer may say nothing: clients use that to stop the button from waiting."""
+    """An empty answer is allowed: clients use it to end the button's waiting state."""
     try:
         return msgspec.json.decode(raw or b"{}", type=AnswerBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

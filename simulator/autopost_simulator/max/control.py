@@ -1,4 +1,4 @@
-"""``/_sim/max/…``: people who act, how MAX behaves as a whole, and what it keeps."""
+"""``/_sim/max/…``: actions of people, settings and stored files of MAX."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from autopost_simulator.as_sent import as_sent
-from autopost_simulator.max.backstage import Backstage
-from autopost_simulator.max.customer import Customers, Impossible, Membership, Press, Start, Write
-from autopost_simulator.max.files import File, FileState
+from autopost_simulator.max.customer import Customers, Impossible, Membership, Press, StartSpec, Write
+from autopost_simulator.max.files import FileState, MaxFile
 from autopost_simulator.max.settings import SettingsSpec
+from autopost_simulator.max.state import MaxState
+from autopost_simulator.uploaded_file import serve_uploaded
 
 Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class FileSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``None`` lets the settings decide again."""
+    """``None`` restores the state from the settings."""
 
     state: FileState | None
 
@@ -27,8 +27,8 @@ class ForwardingSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class MaxControl:
-    def __init__(self, backstage: Backstage, customers: Customers) -> None:
-        self._stage = backstage
+    def __init__(self, state: MaxState, customers: Customers) -> None:
+        self._stage = state
         self._customers = customers
 
     def add_to(self, app: web.Application) -> None:
@@ -53,9 +53,9 @@ class MaxControl:
         user_id, body = int(request.match_info["user_id"]), await request.read() or b"{}"
         match request.match_info["deed"]:
             case "start":
-                update = self._customers.start(user_id, msgspec.json.decode(body, type=Start))
+                update = self._customers.start(user_id, msgspec.json.decode(body, type=StartSpec))
             case "stop":
-                update = self._customers.stop(user_id, msgspec.json.decode(body, type=Start))
+                update = self._customers.stop(user_id, msgspec.json.decode(body, type=StartSpec))
             case "write":
                 update = self._customers.write(user_id, msgspec.json.decode(body, type=Write), _origin(request))
             case "press":
@@ -65,7 +65,7 @@ class MaxControl:
             case "remove_bot":
                 update = self._customers.remove_bot(user_id, msgspec.json.decode(body, type=Membership))
             case deed:
-                raise Impossible(f"nobody can {deed}")
+                raise Impossible(f"unknown action {deed!r}")
         return _json({"update": update})
 
     async def get_settings(self, request: web.Request) -> web.StreamResponse:
@@ -102,10 +102,10 @@ class MaxControl:
         except Impossible as error:
             return _json({"error": str(error)}, status=404)
         if file.data is None:
-            return _json({"error": "the bytes of this file are not kept"}, status=410)
-        return as_sent(file.data, file.content_type, {"ETag": f'"{file.sha256}"'})
+            return _json({"error": "the content of this file was not kept"}, status=410)
+        return serve_uploaded(file.data, file.content_type, {"ETag": f'"{file.sha256}"'})
 
-    def _found(self, request: web.Request) -> File:
+    def _found(self, request: web.Request) -> MaxFile:
         file = self._stage.files.find(request.match_info["key"])
         if file is None:
             raise Impossible(f"no file {request.match_info['key']}")

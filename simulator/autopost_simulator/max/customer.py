@@ -1,4 +1,4 @@
-"""What people do in MAX: start a bot, write to it, press its buttons, stop it, add it to a chat or throw it out.
+"""Actions of people in MAX: start or stop a bot, write to it, press buttons, add it to a chat or remove it.
 
 Whatever a person does becomes an update of the bot concerned. A dialog has the person's id unless told
 otherwise, and all bots share it.
@@ -12,18 +12,18 @@ import msgspec
 from autopost_simulator.clock import Clock
 from autopost_simulator.fingerprint import as_fingerprint
 from autopost_simulator.max import events, places
-from autopost_simulator.max.backstage import Backstage
 from autopost_simulator.max.events import Update
 from autopost_simulator.max.media import Kind
 from autopost_simulator.max.people import Person, PersonSpec
-from autopost_simulator.world import Bot, Chat, ChatType, Post, World, new_chat
+from autopost_simulator.max.state import MaxState
+from autopost_simulator.world import Bot, Chat, ChatPost, ChatType, World, new_chat
 
 
 class Impossible(Exception):  # noqa: N818  a person cannot do this; the message says why
     pass
 
 
-class Start(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StartSpec(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``token`` names the bot, as itself or as the log shows it; it may be left out when there is only one."""
 
     token: str | None = None
@@ -47,7 +47,7 @@ class Write(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Press(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``button`` is what is written on it."""
+    """``button`` is its text."""
 
     message_id: str
     button: str
@@ -61,18 +61,18 @@ class Membership(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Customers:
-    def __init__(self, world: World, clock: Clock, backstage: Backstage) -> None:
+    def __init__(self, world: World, clock: Clock, state: MaxState) -> None:
         self._world = world
         self._clock = clock
-        self._stage = backstage
+        self._stage = state
 
-    def start(self, user_id: int, spec: Start) -> Update:
+    def start(self, user_id: int, spec: StartSpec) -> Update:
         bot, person = self._bot(spec.token), self._stage.people.meet(user_id, spec)
         chat = self._dialog(person, spec.chat_id)
         chat.state = "ok"
         return self._tell(bot, events.bot_started(chat, person, spec.payload, self._clock.now()))
 
-    def stop(self, user_id: int, spec: Start) -> Update:
+    def stop(self, user_id: int, spec: StartSpec) -> Update:
         bot, person = self._bot(spec.token), self._stage.people.meet(user_id, spec)
         chat = self._dialog(person, spec.chat_id)
         chat.state = "blocked"
@@ -81,7 +81,7 @@ class Customers:
     def write(self, user_id: int, spec: Write, origin: str) -> Update:
         bot, person = self._bot(spec.token), self._stage.people.meet(user_id, spec)
         if not spec.text and not spec.files:
-            raise Impossible("`text` or `files` is needed")
+            raise Impossible("give `text` or `files`")
         chat = self._dialog(person, None) if spec.chat_id is None else self._group(spec.chat_id)
         shown = [self._enclose(bot, file, origin) for file in spec.files]
         return self._say(bot, person, chat, spec.text, shown)
@@ -90,13 +90,13 @@ class Customers:
         person = self._stage.people.meet(user_id, spec)
         place = places.find(self._world, spec.message_id)
         if place is None:
-            raise Impossible(f"no message {spec.message_id}")
+            raise Impossible(f"message {spec.message_id} not found")
         chat, post = place
         button = _button(post, spec.button)
         if button["type"] == "message":
             return self._say(post.bot, person, chat, button["text"], [])
         if button["type"] != "callback":
-            raise Impossible(f"pressing a `{button['type']}` button tells the bot nothing")
+            raise Impossible(f"a `{button['type']}` button sends nothing to the bot when it is pressed")
         callback = self._stage.callbacks.press(post.bot, user_id, spec.message_id, button["payload"])
         now = self._clock.now()
         return self._tell(post.bot, events.message_callback(chat, post, person, callback.id, callback.payload, now))
@@ -120,7 +120,7 @@ class Customers:
     def _say(self, bot: Bot, person: Person, chat: Chat, text: str, shown: list[dict[str, Any]]) -> Update:
         now = self._clock.now()
         extra: dict[str, Any] = {"sender": person.shape(now)} | ({"attachments": shown} if shown else {})
-        post = Post(id=places.next_seq(chat, now), bot=bot, at=now, text=text, markup=[], buttons=[], extra=extra)
+        post = ChatPost(id=places.next_seq(chat, now), bot=bot, at=now, text=text, markup=[], buttons=[], extra=extra)
         chat.show(post)
         return self._tell(bot, events.message_created(chat, post, person, now))
 
@@ -134,7 +134,7 @@ class Customers:
         if token is not None:
             bots = [bot for bot in bots if bot.fingerprint == as_fingerprint(token)]
         if len(bots) != 1:
-            raise Impossible("`token` must name one of the bots of MAX")
+            raise Impossible("`token` must be the token of a bot in MAX")
         return bots[0]
 
     def _dialog(self, person: Person, chat_id: int | None) -> Chat:
@@ -151,11 +151,11 @@ class Customers:
     def _group(self, chat_id: int) -> Chat:
         chat = self._world.chats.get(("max", chat_id))
         if chat is None:
-            raise Impossible(f"no chat {chat_id}")
+            raise Impossible(f"chat {chat_id} not found")
         return chat
 
 
-def _button(post: Post, text: str) -> dict[str, Any]:
+def _button(post: ChatPost, text: str) -> dict[str, Any]:
     for keyboard in post.buttons:
         for row in keyboard["payload"]["buttons"]:
             for button in row:

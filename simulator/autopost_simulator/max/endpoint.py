@@ -7,10 +7,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from autopost_simulator import reply
-from autopost_simulator.exchange import Call, Exchange
-from autopost_simulator.max.asked import Asked
+from autopost_simulator.exchange import CallHandler, ProviderCall
+from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.operations import Operation, Operations
-from autopost_simulator.max.refusal import RateLimited, Refused, named, payload
+from autopost_simulator.max.refusal import MaxError, MaxRateLimited, named, payload
 from autopost_simulator.max.shapes import place_of
 from autopost_simulator.reply import Reply
 from autopost_simulator.world import World
@@ -20,8 +20,8 @@ class _OnlyText(msgspec.Struct):
     text: str | None = None
 
 
-class Endpoint:
-    def __init__(self, world: World, operations: Operations, exchange: Exchange) -> None:
+class MaxEndpoint:
+    def __init__(self, world: World, operations: Operations, exchange: CallHandler) -> None:
         self._world = world
         self._operations = operations
         self._exchange = exchange
@@ -40,7 +40,7 @@ class Endpoint:
                 return web.Response()
             try:
                 asked = await _read(request, call)
-            except Refused as refused:
+            except MaxError as refused:
                 unreadable = refused
                 return await self._exchange.answer(request, call, lambda: unreadable.reply())
             operation = by_verb.get(request.method)
@@ -60,15 +60,15 @@ class Endpoint:
         place = place_of(request.query.get("message_id", ""))
         return request.query.get("chat_id") or request.match_info.get("id") or (str(place[0]) if place else None)
 
-    def _act(self, token: str, operation: Operation | Refused, asked: Asked, call: Call) -> Reply:
+    def _act(self, token: str, operation: Operation | MaxError, asked: OperationCall, call: ProviderCall) -> Reply:
         try:
             bot = self._operations.admit(token)
-            if isinstance(operation, Refused):
+            if isinstance(operation, MaxError):
                 raise operation
             return _answer(operation(bot, asked, call))
-        except RateLimited as limited:
+        except MaxRateLimited as limited:
             return reply.rate_limited(limited.reply())
-        except Refused as refused:
+        except MaxError as refused:
             return refused.reply()
 
 
@@ -79,14 +79,14 @@ def _answer(result: dict[str, object]) -> Reply:
     return reply.accepted(result)
 
 
-async def _read(request: web.Request, call: Call) -> Asked:
+async def _read(request: web.Request, call: ProviderCall) -> OperationCall:
     try:
         body = await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise payload("Request body is too large") from None
     call.body_sha256 = hashlib.sha256(body or request.query_string.encode()).hexdigest()
     call.text = _text(body)
-    return Asked(request.match_info, request.query, body, f"{request.scheme}://{request.host}")
+    return OperationCall(request.match_info, request.query, body, f"{request.scheme}://{request.host}")
 
 
 def _text(body: bytes) -> str | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from autopost_simulator.max import shapes
 from autopost_simulator.max.people import Person
-from autopost_simulator.world import Chat, Post
+from autopost_simulator.world import Chat, ChatPost
 
 Update = dict[str, Any]
 
@@ -34,12 +34,14 @@ UPDATE_TYPES = frozenset(
 )
 
 
-def message_created(chat: Chat, post: Post, person: Person, now: datetime) -> Update:
+def message_created(chat: Chat, post: ChatPost, person: Person, now: datetime) -> Update:
     update: Update = {"message": shapes.message(chat, post)}
     return _update("message_created", now, update | (_locale(person) if chat.type == "dialog" else {}))
 
 
-def message_callback(chat: Chat, post: Post, person: Person, callback_id: str, payload: str, now: datetime) -> Update:
+def message_callback(
+    chat: Chat, post: ChatPost, person: Person, callback_id: str, payload: str, now: datetime
+) -> Update:
     callback = {
         "timestamp": shapes.milliseconds(now),
         "callback_id": callback_id,

@@ -1,4 +1,4 @@
-"""What was uploaded to MAX: found by id, token or checksum, its bytes kept as far as memory allows."""
+"""Files uploaded to MAX, by id, token or checksum; bytes are kept within a memory limit."""
 
 import mimetypes
 import secrets
@@ -10,7 +10,7 @@ from autopost_simulator.fingerprint import fingerprint
 from autopost_simulator.limits import NANOSECONDS
 from autopost_simulator.max.media import Kind
 from autopost_simulator.max.refusal import named
-from autopost_simulator.max.settings import Settings
+from autopost_simulator.max.settings import MaxSettings
 from autopost_simulator.world import Bot
 
 FILES_KEPT = 10_000
@@ -20,8 +20,8 @@ FileState = Literal["processing", "ready", "unsupported", "expired"]
 
 
 @dataclass(slots=True, kw_only=True)
-class File:
-    """``url`` is set for a picture named by its address; nothing is fetched from there."""
+class MaxFile:
+    """``url`` is set for an image given by URL, which is never fetched."""
 
     id: int
     token: str
@@ -44,15 +44,15 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-class Files:
+class MaxFiles:
     def __init__(
-        self, clock: Clock, settings: Settings, *, bytes_kept: int = BYTES_KEPT, files_kept: int = FILES_KEPT
+        self, clock: Clock, settings: MaxSettings, *, bytes_kept: int = BYTES_KEPT, files_kept: int = FILES_KEPT
     ) -> None:
         self._bytes_kept, self._files_kept = bytes_kept, files_kept
         self._clock = clock
         self._settings = settings
-        self._by_id: dict[int, File] = {}
-        self._by_token: dict[str, File] = {}
+        self._by_id: dict[int, MaxFile] = {}
+        self._by_token: dict[str, MaxFile] = {}
         self._size = 0
         self._last_id = 0
 
@@ -67,9 +67,9 @@ class Files:
         size: int = 0,
         token: str | None = None,
         url: str | None = None,
-    ) -> File:
+    ) -> MaxFile:
         self._last_id += 1
-        file = File(
+        file = MaxFile(
             id=self._last_id,
             token=token or new_token(),
             kind=kind,
@@ -86,8 +86,8 @@ class Files:
         self._make_room()
         return file
 
-    def usable(self, kind: Kind, token: str, bot: Bot) -> File:
-        """The file behind a token, refused as long as MAX would not attach it."""
+    def usable(self, kind: Kind, token: str, bot: Bot) -> MaxFile:
+        """The file of a token; an error while it is not ready to attach."""
         file = self._by_token.get(token)
         if file is None or file.kind != kind or self.state(file) == "expired":
             raise named("token_unknown", kind=kind)
@@ -99,8 +99,8 @@ class Files:
             raise named("media_not_supported", kind=kind)
         return file
 
-    def state(self, file: File) -> FileState:
-        """What a script said of the file, else what its age says."""
+    def state(self, file: MaxFile) -> FileState:
+        """The scripted state of the file, else the state by its age."""
         age = self._clock.monotonic_ns() - file.uploaded_ns
         lifetime = self._settings.token_lifetime
         if file.state is not None:
@@ -109,7 +109,7 @@ class Files:
             return "expired"
         return "ready" if age >= self._settings.processing[file.kind] * NANOSECONDS else "processing"
 
-    def find(self, key: str) -> File | None:
+    def find(self, key: str) -> MaxFile | None:
         if key in self._by_token:
             return self._by_token[key]
         if key.isascii() and key.isdigit() and int(key) in self._by_id:
@@ -119,7 +119,7 @@ class Files:
     def describe(self) -> list[dict[str, Any]]:
         return [self.description(file) for file in self._by_id.values()]
 
-    def description(self, file: File) -> dict[str, Any]:
+    def description(self, file: MaxFile) -> dict[str, Any]:
         return {
             "id": file.id,
             "type": file.kind,
@@ -137,7 +137,7 @@ class Files:
         self._size = 0
 
     def _make_room(self) -> None:
-        """The oldest bytes go first; what is known of a file stays longer than its bytes."""
+        """Drop the oldest bytes first; metadata is kept longer."""
         for file in self._by_id.values():
             if self._size <= self._bytes_kept:
                 break

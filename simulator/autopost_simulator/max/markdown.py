@@ -2,7 +2,7 @@
 
 import re
 
-from autopost_simulator.max.markup import Collector
+from autopost_simulator.max.markup import MarkupBuilder
 
 _PAIRS = (
     ("**", "strong"),
@@ -18,13 +18,13 @@ _LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s]+)\)")
 _LINE = re.compile(r"(#|>) ?")
 
 
-def parse_markdown(text: str) -> Collector:
-    out = Collector()
+def parse_markdown(text: str) -> MarkupBuilder:
+    out = MarkupBuilder()
     _lines(text, out)
     return out
 
 
-def _lines(text: str, out: Collector) -> None:
+def _lines(text: str, out: MarkupBuilder) -> None:
     at = 0
     while at < len(text):
         end = _line_end(text, at)
@@ -39,7 +39,7 @@ def _lines(text: str, out: Collector) -> None:
 
 
 def _line_end(text: str, start: int) -> int:
-    """A fenced block belongs to the line it starts on."""
+    """A fenced block belongs to the line where it starts."""
     end = text.find("\n", start)
     for code in _CODE.finditer(text, start):
         if end < 0 or code.start() > end:
@@ -49,19 +49,19 @@ def _line_end(text: str, start: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _inline(text: str, out: Collector) -> None:
+def _inline(text: str, out: MarkupBuilder) -> None:
     at = 0
     while at < len(text):
         at = _code(text, at, out) or _link(text, at, out) or _pair(text, at, out) or _plain(text, at, out)
 
 
-def _plain(text: str, at: int, out: Collector) -> int:
+def _plain(text: str, at: int, out: MarkupBuilder) -> int:
     escaped = text[at] == "\\" and at + 1 < len(text) and not text[at + 1].isalnum()
     out.add(text[at + escaped])
     return at + 1 + escaped
 
 
-def _code(text: str, at: int, out: Collector) -> int:
+def _code(text: str, at: int, out: MarkupBuilder) -> int:
     code = _CODE.match(text, at)
     if code is None:
         return 0
@@ -71,7 +71,7 @@ def _code(text: str, at: int, out: Collector) -> int:
     return code.end()
 
 
-def _link(text: str, at: int, out: Collector) -> int:
+def _link(text: str, at: int, out: MarkupBuilder) -> int:
     link = _LINK.match(text, at)
     if link is None:
         return 0
@@ -81,7 +81,7 @@ def _link(text: str, at: int, out: Collector) -> int:
     return link.end()
 
 
-def _pair(text: str, at: int, out: Collector) -> int:
+def _pair(text: str, at: int, out: MarkupBuilder) -> int:
     for mark, kind in _PAIRS:
         if not text.startswith(mark, at):
             continue

@@ -1,4 +1,4 @@
-"""Formatting of MAX messages. Nothing is an error here: what MAX does not know it drops or leaves as text."""
+"""Formatting of MAX messages. There are no errors: unknown markup is dropped or left as text."""
 
 import re
 from html.parser import HTMLParser
@@ -29,7 +29,7 @@ def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
 
 
-class Collector:
+class MarkupBuilder:
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self.length = 0
@@ -54,17 +54,17 @@ class Collector:
         self.markup.append(element)
 
 
-def parse_html(text: str) -> Collector:
-    reader = _Html()
+def parse_html(text: str) -> MarkupBuilder:
+    reader = _MarkupHtmlParser()
     reader.feed(text)
     reader.close()
     return reader.out
 
 
-class _Html(HTMLParser):
+class _MarkupHtmlParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.out = Collector()
+        self.out = MarkupBuilder()
         self._open: list[tuple[str, int, str]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -1,4 +1,4 @@
-"""The four kinds of media MAX takes: what it accepts of each, and how much."""
+"""The four media kinds of MAX, with their formats and size limits."""
 
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -15,25 +15,25 @@ _MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """No extensions: any will do."""
+class MediaLimits:
+    """Empty ``extensions`` allow any."""
 
     largest: int
     extensions: frozenset[str]
 
 
-ACCEPTED: dict[Kind, Accepted] = {
-    "image": Accepted(50 * _MEGABYTE, frozenset((".jpg", ".jpeg", ".png", ".gif", ".tiff", ".bmp", ".heic"))),
-    "video": Accepted(250 * _MEGABYTE, frozenset((".mp4", ".mov", ".mkv", ".webm"))),
-    "audio": Accepted(
+ACCEPTED: dict[Kind, MediaLimits] = {
+    "image": MediaLimits(50 * _MEGABYTE, frozenset((".jpg", ".jpeg", ".png", ".gif", ".tiff", ".bmp", ".heic"))),
+    "video": MediaLimits(250 * _MEGABYTE, frozenset((".mp4", ".mov", ".mkv", ".webm"))),
+    "audio": MediaLimits(
         256 * _MEGABYTE, frozenset((".mp3", ".wav", ".m4a", ".ogg", ".oga", ".opus", ".flac", ".aac", ".wma"))
     ),
-    "file": Accepted(4096 * _MEGABYTE, frozenset()),
+    "file": MediaLimits(4096 * _MEGABYTE, frozenset()),
 }
 
 
 def check_name(kind: Kind, name: str) -> None:
-    """A name without extension passes: the official client sends pictures from memory under such names."""
+    """A name without extension is accepted: the official client sends such names."""
     extension = PurePath(name).suffix.lower()
     allowed = ACCEPTED[kind].extensions
     if extension and allowed and extension not in allowed:
@@ -46,7 +46,7 @@ def check_size(kind: Kind, size: int) -> None:
 
 
 def check_sides(kind: Kind, content: bytes | None) -> None:
-    """Of the formats whose header is understood here; TIFF and HEIC pass."""
+    """Only for formats that can be read here; TIFF and HEIC are accepted."""
     seen = picture(content) if kind == "image" and content else None
     if seen is not None and max(seen.width, seen.height) > LARGEST_SIDE:
         raise named("upload_too_large", kind=kind)

@@ -8,14 +8,14 @@ from datetime import timedelta
 from typing import Any
 
 from autopost_simulator.clock import Clock
-from autopost_simulator.exchange import Call
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.limits import Windows
 from autopost_simulator.max import new_message, places, shapes
-from autopost_simulator.max.asked import Asked
 from autopost_simulator.max.attachments import Attached, Attaching
-from autopost_simulator.max.new_message import Link, NewMessageBody
-from autopost_simulator.max.refusal import RateLimited, named, payload
-from autopost_simulator.world import Bot, Chat, Post, World
+from autopost_simulator.max.new_message import MessageLink, NewMessageBody
+from autopost_simulator.max.operation_call import OperationCall
+from autopost_simulator.max.refusal import MaxRateLimited, named, payload
+from autopost_simulator.world import Bot, Chat, ChatPost, World
 
 EDITABLE_IN_DIALOG = timedelta(days=7)
 
@@ -36,7 +36,7 @@ class Messages:
             "/messages/{mid}": {"GET": self.get_message},
         }
 
-    def send(self, bot: Bot, asked: Asked, call: Call) -> Result:
+    def send(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Result:
         body = new_message.decode(asked.body)
         text = new_message.formatted(body)
         chat = places.addressee(self._world, asked)
@@ -48,7 +48,7 @@ class Messages:
         extra = self._extra(attached, self._linked(body.link))
         self.take_slot(bot, chat)
         now = self._clock.now()
-        post = Post(
+        post = ChatPost(
             id=places.next_seq(chat, now),
             bot=bot,
             at=now,
@@ -63,9 +63,9 @@ class Messages:
 
     def take_slot(self, bot: Bot, chat: Chat) -> None:
         if self._windows.take((("max", bot.token, chat.id), chat.limits)):
-            raise RateLimited
+            raise MaxRateLimited
 
-    def list_messages(self, bot: Bot, asked: Asked, call: Call) -> Result:
+    def list_messages(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Result:
         """Newest first. ``before`` and ``after`` were once called ``from`` and ``to``."""
         if wanted := asked.query.get("message_ids"):
             found = [places.find(self._world, message_id) for message_id in wanted.split(",")]
@@ -77,13 +77,13 @@ class Messages:
         within = [post for post in reversed(chat.posts.values()) if _within(post, asked)]
         return {"messages": [shapes.message_read(chat, post) for post in within[:count]]}
 
-    def get_message(self, bot: Bot, asked: Asked, call: Call) -> Result:
+    def get_message(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Result:
         place = places.find(self._world, asked.path["mid"])
         if place is None:
             raise named("message_not_found", id=asked.path["mid"])
         return shapes.message_read(*place)
 
-    def edit(self, bot: Bot, asked: Asked, call: Call) -> Result:
+    def edit(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Result:
         body = new_message.decode(asked.body)
         place = places.find(self._world, asked.query.get("message_id", ""))
         if place is None:
@@ -115,7 +115,7 @@ class Messages:
             extra=self._extra(attached, link),
         )
 
-    def delete(self, bot: Bot, asked: Asked, call: Call) -> Result:
+    def delete(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Result:
         place = places.find(self._world, asked.query.get("message_id", ""))
         if place is None:
             return _failed("Message not found")
@@ -129,7 +129,7 @@ class Messages:
     def _extra(self, attached: Attached, link: Result) -> Result:
         return link | ({"attachments": attached.shown} if attached.shown else {})
 
-    def _linked(self, link: Link | None) -> Result:
+    def _linked(self, link: MessageLink | None) -> Result:
         if link is None:
             return {}
         place = places.find(self._world, link.mid)
@@ -144,7 +144,7 @@ def _failed(why: str) -> Result:
     return {"success": False, "message": why}
 
 
-def _within(post: Post, asked: Asked) -> bool:
+def _within(post: ChatPost, asked: OperationCall) -> bool:
     at = shapes.milliseconds(post.at)
     latest = asked.integer("before") or asked.integer("from") or at
     earliest = asked.integer("after") or asked.integer("to") or at

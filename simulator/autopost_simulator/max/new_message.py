@@ -1,4 +1,4 @@
-"""The body of ``POST /messages``: read, checked, and turned into what the chat will show."""
+"""The body of ``POST /messages``: parsed, validated and converted."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from autopost_simulator.max.refusal import named, payload
 TEXT_LENGTH = 4_000
 
 
-class Link(msgspec.Struct, frozen=True):
+class MessageLink(msgspec.Struct, frozen=True):
     type: Literal["reply", "forward"]
     mid: str
 
@@ -21,7 +21,7 @@ class Link(msgspec.Struct, frozen=True):
 class NewMessageBody(msgspec.Struct, frozen=True):
     text: str | None = None
     attachments: list[dict[str, Any]] | None = None
-    link: Link | None = None
+    link: MessageLink | None = None
     notify: bool | None = None
     format: Literal["markdown", "html"] | None = None
 

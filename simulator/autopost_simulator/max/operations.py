@@ -1,32 +1,32 @@
-"""Every MAX operation by path and verb, and who may use them."""
+"""All MAX operations by path and method, with authorization."""
 
 from collections.abc import Callable
 from typing import Any
 
 from autopost_simulator.clock import Clock
-from autopost_simulator.exchange import Call
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.limits import Windows
-from autopost_simulator.max.asked import Asked
-from autopost_simulator.max.backstage import Backstage
 from autopost_simulator.max.chats import Chats
-from autopost_simulator.max.refusal import RateLimited, named
+from autopost_simulator.max.operation_call import OperationCall
+from autopost_simulator.max.refusal import MaxRateLimited, named
+from autopost_simulator.max.state import MaxState
 from autopost_simulator.max.uploads import UploadOperations
 from autopost_simulator.world import Bot, World
 
-Operation = Callable[[Bot, Asked, Call], Any]
+Operation = Callable[[Bot, OperationCall, ProviderCall], Any]
 
 
 class Operations:
-    def __init__(self, world: World, windows: Windows, clock: Clock, backstage: Backstage) -> None:
+    def __init__(self, world: World, windows: Windows, clock: Clock, state: MaxState) -> None:
         self._world = world
         self._windows = windows
-        self._updates = backstage.updates
+        self._updates = state.updates
         self.table: dict[str, dict[str, Operation]] = {
             **Chats(world, clock).table,
-            **backstage.messages.table,
-            **UploadOperations(backstage.uploads).table,
-            **backstage.updates.table,
-            **backstage.callbacks.table,
+            **state.messages.table,
+            **UploadOperations(state.uploads).table,
+            **state.updates.table,
+            **state.callbacks.table,
         }
 
     def admit(self, token: str) -> Bot:
@@ -35,11 +35,11 @@ class Operations:
         if bot is None:
             raise named("verify_token")
         if self._windows.take((("max", token), bot.limits)):
-            raise RateLimited
+            raise MaxRateLimited
         return bot
 
-    async def wait(self, token: str, operation: Operation | None, asked: Asked) -> None:
-        """Long polling: only the question for updates waits before it is answered."""
+    async def wait(self, token: str, operation: Operation | None, asked: OperationCall) -> None:
+        """Long polling: only ``GET /updates`` waits."""
         bot = self._known(token)
         if bot is not None and operation == self._updates.poll:
             await self._updates.wait(bot, asked)

@@ -10,7 +10,7 @@ from autopost_simulator.max import shapes
 
 
 class PersonSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A field left out keeps its value."""
+    """A missing field keeps its value."""
 
     first_name: str | UnsetType = UNSET
     last_name: str | UnsetType | None = UNSET

@@ -1,16 +1,16 @@
-"""Where a request points: the chat it names, the message it means, and whether the bot may act there."""
+"""Find the chat and message of a request, and check the bot's rights."""
 
 from datetime import datetime
 
 from autopost_simulator.max import shapes
-from autopost_simulator.max.asked import Asked
+from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.refusal import named, payload
-from autopost_simulator.world import Chat, Post, World
+from autopost_simulator.world import Chat, ChatPost, World
 
-Place = tuple[Chat, Post]
+Place = tuple[Chat, ChatPost]
 
 
-def addressee(world: World, asked: Asked) -> Chat:
+def addressee(world: World, asked: OperationCall) -> Chat:
     if "user_id" in asked.query:
         user_id = asked.integer("user_id")
         chat = None if user_id is None else world.dialog(user_id)
@@ -47,5 +47,5 @@ def refuse_closed(chat: Chat) -> None:
 
 
 def next_seq(chat: Chat, now: datetime) -> int:
-    """Grows with time, as in MAX, and beyond what JavaScript can count."""
+    """Grows with time, as in MAX, and exceeds JavaScript's safe integers."""
     return max(chat.last_id + 1, shapes.milliseconds(now) << 16)

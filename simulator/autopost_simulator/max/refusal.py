@@ -42,7 +42,7 @@ CATALOGUE: dict[str, tuple[int, str, str]] = {
 _EXAMPLES = {"id": "1", "reason": "Invalid payload", "kind": "video"}
 
 
-class Refused(Exception):  # noqa: N818  an answer the provider gives, not an error of ours
+class MaxError(Exception):
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
         self.status = status
@@ -54,25 +54,25 @@ class Refused(Exception):  # noqa: N818  an answer the provider gives, not an er
         return reply.refused(self.status, {"code": self.code, "message": self.message}, error, retry_after)
 
 
-class RateLimited(Refused):
+class MaxRateLimited(MaxError):  # noqa: N818  named like the answer of the provider
     """Without Retry-After: nobody has seen MAX send one."""
 
     def __init__(self) -> None:
         super().__init__(*CATALOGUE["too_many_requests"])
 
 
-def named(name: str, **words: object) -> Refused:
+def named(name: str, **words: object) -> MaxError:
     status, code, message = CATALOGUE[name]
-    return Refused(status, code, message.format(**(_EXAMPLES | words)))
+    return MaxError(status, code, message.format(**(_EXAMPLES | words)))
 
 
-def payload(reason: str) -> Refused:
+def payload(reason: str) -> MaxError:
     return named("payload", reason=reason)
 
 
-def by_status(status: int, description: str | None) -> Refused:
+def by_status(status: int, description: str | None) -> MaxError:
     for known, code, message in CATALOGUE.values():
         if known == status and "{" not in message:
-            return Refused(status, code, message if description is None else description)
+            return MaxError(status, code, message if description is None else description)
     phrase = reply.phrase(status)
-    return Refused(status, phrase.lower().replace(" ", "."), phrase if description is None else description)
+    return MaxError(status, phrase.lower().replace(" ", "."), phrase if description is None else description)

@@ -1,4 +1,4 @@
-"""What a test may change about MAX as a whole: how long media takes, how fast webhook time runs."""
+"""Settings of the simulated MAX: media processing time, speed of webhook time."""
 
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ WEBHOOK_PATIENCE = 8 * 60 * 60.0
 
 
 class SettingsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A field left out keeps its value."""
+    """A missing field keeps its value."""
 
     processing: dict[Kind, Seconds] | UnsetType = UNSET
     token_lifetime: Seconds | UnsetType | None = UNSET
@@ -24,7 +24,7 @@ class SettingsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     webhook_patience: Positive | UnsetType = UNSET
 
 
-class Settings:
+class MaxSettings:
     """With ``webhook_time_scale`` 60 a minute between two tries lasts a second; ``webhook_timeout`` is as it says."""
 
     def __init__(self) -> None:

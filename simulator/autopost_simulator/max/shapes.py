@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from autopost_simulator.world import Bot, Chat, Post
+from autopost_simulator.world import Bot, Chat, ChatPost
 
 PERMISSIONS = [
     "read_all_messages",
@@ -87,8 +87,8 @@ def place_of(message_id: str) -> tuple[int, int] | None:
     return (chat_id - (1 << 64) if chat_id >> 63 else chat_id), seq
 
 
-def message(where: Chat, post: Post) -> dict[str, Any]:
-    """In a dialog the recipient is whoever did not write."""
+def message(where: Chat, post: ChatPost) -> dict[str, Any]:
+    """In a dialog the recipient is the other person."""
     recipient: dict[str, Any] = {"chat_id": where.id, "chat_type": where.type}
     if where.user_id is not None:
         recipient["user_id"] = post.bot.id if "sender" in post.extra else where.user_id
@@ -100,12 +100,12 @@ def message(where: Chat, post: Post) -> dict[str, Any]:
     return shape | ({"link": post.extra["link"]} if "link" in post.extra else {})
 
 
-def message_read(where: Chat, post: Post) -> dict[str, Any]:
-    """Views are counted for posts of a channel, and told only to those who read the message."""
+def message_read(where: Chat, post: ChatPost) -> dict[str, Any]:
+    """Views are counted for channel posts, and shown only when a message is read."""
     return message(where, post) | ({"stat": {"views": 1}} if where.type == "channel" else {})
 
 
-def body(where: Chat, post: Post) -> dict[str, Any]:
+def body(where: Chat, post: ChatPost) -> dict[str, Any]:
     shape: dict[str, Any] = {"mid": mid(where.id, post.id), "seq": post.id}
     if post.text:
         shape["text"] = post.text
@@ -116,19 +116,19 @@ def body(where: Chat, post: Post) -> dict[str, Any]:
     return shape
 
 
-def linked(how: str, where: Chat, post: Post) -> dict[str, Any]:
-    """A forwarded message leaves its buttons behind."""
+def linked(how: str, where: Chat, post: ChatPost) -> dict[str, Any]:
+    """A forwarded message loses its buttons."""
     shown = replace(post, buttons=[]) if how == "forward" else post
     shape = {"type": how, "chat_id": where.id, "message": body(where, shown)}
     return shape if where.type == "channel" else shape | {"sender": sender(post)}
 
 
-def sender(post: Post) -> dict[str, Any]:
+def sender(post: ChatPost) -> dict[str, Any]:
     found: dict[str, Any] = post.extra.get("sender") or user(post.bot, post.at)
     return found
 
 
-def written_by(post: Post, bot: Bot) -> bool:
+def written_by(post: ChatPost, bot: Bot) -> bool:
     return "sender" not in post.extra and post.bot is bot
 
 

@@ -1,4 +1,4 @@
-"""A webhook a bot asked for, and what still has to be brought there."""
+"""A webhook subscription of a bot and its pending updates."""
 
 import asyncio
 import heapq
@@ -23,8 +23,8 @@ class SubscriptionBody(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True, kw_only=True, order=True)
-class Delivery:
-    """One update on its way; ``attempt`` counts from 1, ``waited`` is what the ladder said, in unscaled seconds."""
+class WebhookDelivery:
+    """An update to deliver; ``attempt`` counts from 1, ``waited`` is the backoff in unscaled seconds."""
 
     due: float
     number: int
@@ -37,7 +37,7 @@ class Delivery:
 class Subscription:
     body: SubscriptionBody
     time: int
-    pending: list[Delivery] = field(default_factory=list)
+    pending: list[WebhookDelivery] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     failing_since: float | None = None
 
@@ -48,7 +48,7 @@ class Subscription:
     def wants(self, update: Update) -> bool:
         return not self.body.update_types or update["update_type"] in self.body.update_types
 
-    def push(self, delivery: Delivery) -> None:
+    def push(self, delivery: WebhookDelivery) -> None:
         heapq.heappush(self.pending, delivery)
         self.changed.set()
 
@@ -70,7 +70,7 @@ def read_subscription(raw: bytes) -> SubscriptionBody:
 
 
 def why_unacceptable(url: str) -> str | None:
-    """MAX calls HTTPS on port 443 and nothing else; on this machine, where tests live, anything goes."""
+    """MAX allows only HTTPS on port 443; for loopback addresses everything is allowed."""
     try:
         parts = urlsplit(url)
         port = parts.port

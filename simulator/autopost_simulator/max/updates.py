@@ -1,4 +1,4 @@
-"""Events on their way to bots: into the webhook where there is one, else into a queue for ``GET /updates``.
+"""Updates for bots: to the webhook if there is one, else to a queue for ``GET /updates``.
 
 The marker names the next update a bot expects; asking with it declares all earlier ones read. Without a
 marker MAX gives the newest update only.
@@ -9,10 +9,10 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from autopost_simulator.exchange import Call
-from autopost_simulator.max.asked import Asked
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.max.events import Update
-from autopost_simulator.max.refusal import Refused, named, payload
+from autopost_simulator.max.operation_call import OperationCall
+from autopost_simulator.max.refusal import MaxError, named, payload
 from autopost_simulator.max.subscription import read_subscription, why_unacceptable
 from autopost_simulator.max.webhooks import Webhooks
 from autopost_simulator.world import Bot
@@ -48,7 +48,7 @@ class _Poll:
     types: frozenset[str]
 
     @classmethod
-    def of(cls, asked: Asked) -> "_Poll":
+    def of(cls, asked: OperationCall) -> "_Poll":
         types = frozenset(filter(None, asked.query.get("types", "").split(",")))
         marker = asked.integer("marker")
         return cls(marker, _bounded(asked, "limit", 1, 1000, 100), _bounded(asked, "timeout", 0, 90, 30), types)
@@ -69,11 +69,11 @@ class Updates:
         else:
             self._queues[bot.token].put(update)
 
-    async def wait(self, bot: Bot, asked: Asked) -> None:
-        """Until there is something to answer ``GET /updates`` with, or its timeout is over."""
+    async def wait(self, bot: Bot, asked: OperationCall) -> None:
+        """Wait for an update or for the timeout of ``GET /updates``."""
         try:
             poll = _Poll.of(asked)
-        except Refused:
+        except MaxError:
             return
         queue = self._queues[bot.token]
         try:
@@ -83,7 +83,7 @@ class Updates:
         except TimeoutError:
             return
 
-    def poll(self, bot: Bot, asked: Asked, call: Call) -> Any:
+    def poll(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Any:
         if self._webhooks.of(bot):
             raise named("webhook_is_set")
         poll = _Poll.of(asked)
@@ -92,17 +92,17 @@ class Updates:
         following = found[-1][0] + 1 if found else queue.last + 1
         return {"updates": [update for _, update in found], "marker": following}
 
-    def list_subscriptions(self, bot: Bot, asked: Asked, call: Call) -> Any:
+    def list_subscriptions(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Any:
         return {"subscriptions": [subscription.describe() for subscription in self._webhooks.of(bot)]}
 
-    def subscribe(self, bot: Bot, asked: Asked, call: Call) -> Any:
+    def subscribe(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Any:
         body = read_subscription(asked.body)
         if why := why_unacceptable(body.url):
             return {"success": False, "message": why}
         self._webhooks.subscribe(bot, body)
         return {"success": True}
 
-    def unsubscribe(self, bot: Bot, asked: Asked, call: Call) -> Any:
+    def unsubscribe(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Any:
         if self._webhooks.unsubscribe(bot.token, asked.query.get("url", "")):
             return {"success": True}
         return {"success": False, "message": "Subscription not found"}
@@ -111,7 +111,7 @@ class Updates:
         self._queues.clear()
 
 
-def _bounded(asked: Asked, name: str, least: int, most: int, usual: int) -> int:
+def _bounded(asked: OperationCall, name: str, least: int, most: int, usual: int) -> int:
     given = asked.query.get(name)
     value = usual if given is None else asked.integer(name)
     if value is None or not least <= value <= most:

@@ -1,4 +1,4 @@
-"""Where an upload link leads: a whole file as multipart field ``data``, or pieces with ``Content-Range``.
+"""The upload host: a whole file as multipart field ``data``, or chunks with ``Content-Range``.
 
 No ``Authorization`` is asked for, the link is the permission. Pictures and files are answered with JSON,
 video and audio with XML; a piece that does not complete the file is answered with what has arrived so far
@@ -13,12 +13,12 @@ from urllib.parse import unquote
 from aiohttp import BodyPartReader, web
 
 from autopost_simulator import reply
-from autopost_simulator.exchange import Act, Call, Exchange
+from autopost_simulator.exchange import Act, CallHandler, ProviderCall
 from autopost_simulator.max.assembly import Assembly
-from autopost_simulator.max.files import File
+from autopost_simulator.max.files import MaxFile
 from autopost_simulator.max.media import check_name, check_sides, check_size
-from autopost_simulator.max.refusal import Refused, named, payload
-from autopost_simulator.max.uploads import Upload, Uploads, check_unused, photo_key
+from autopost_simulator.max.refusal import MaxError, named, payload
+from autopost_simulator.max.uploads import MaxUpload, MaxUploads, check_unused, photo_key
 from autopost_simulator.reply import Reply
 
 CHUNK = 64 * 1024
@@ -29,7 +29,7 @@ _XML = b"<retval>1</retval>"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class UploadChunk:
     """``start`` is ``None`` when it is the whole file."""
 
     name: str
@@ -39,7 +39,7 @@ class Piece:
 
 
 class UploadHost:
-    def __init__(self, uploads: Uploads, exchange: Exchange) -> None:
+    def __init__(self, uploads: MaxUploads, exchange: CallHandler) -> None:
         self._uploads = uploads
         self._exchange = exchange
 
@@ -63,35 +63,35 @@ class UploadHost:
         received = upload.arriving.received() if upload.file is None else f"0-{upload.file.size - 1}/{upload.file.size}"
         return await self._exchange.answer(request, call, lambda: _plain(200, received))
 
-    def _arrive(self, request: web.Request, upload: Upload | None) -> Call:
+    def _arrive(self, request: web.Request, upload: MaxUpload | None) -> ProviderCall:
         token = upload.bot.token if upload else ""
         return self._exchange.arrive("max", token, f"{request.method} /upload/{request.match_info['kind']}")
 
-    async def _read(self, request: web.Request, found: Upload | None, call: Call) -> Act:
-        """The body is read before anybody decides what happens; only the returned act changes anything."""
+    async def _read(self, request: web.Request, found: MaxUpload | None, call: ProviderCall) -> Act:
+        """Reads the body first; only the returned function changes state."""
         try:
             upload = check_unused(found)
             piece = await _read(request, upload)
-        except Refused as refused:
+        except MaxError as refused:
             return refused.reply
         call.body_sha256 = piece.content.sha256
         call.uploads = 1
         return lambda: self._take(upload, piece)
 
-    def _take(self, upload: Upload, piece: Piece) -> Reply:
+    def _take(self, upload: MaxUpload, piece: UploadChunk) -> Reply:
         try:
             check_unused(upload)
             content = piece.content if piece.start is None else _put(upload, piece, piece.start)
             if content.complete:
                 check_sides(upload.kind, content.data)
-        except Refused as refused:
+        except MaxError as refused:
             return refused.reply()
         if not content.complete:
             return _plain(201, content.received())
         return _done(self._uploads.finish(upload, piece.name, content))
 
 
-def _put(upload: Upload, piece: Piece, start: int) -> Assembly:
+def _put(upload: MaxUpload, piece: UploadChunk, start: int) -> Assembly:
     if upload.arriving.total not in (None, piece.total):
         raise payload("Content-Range: the size of the file has changed")
     upload.arriving.total = piece.total
@@ -99,7 +99,7 @@ def _put(upload: Upload, piece: Piece, start: int) -> Assembly:
     return upload.arriving
 
 
-def _done(file: File) -> Reply:
+def _done(file: MaxFile) -> Reply:
     if file.kind == "image":
         return reply.accepted({"photos": {photo_key(file): {"token": file.token}}})
     if file.kind == "file":
@@ -111,7 +111,7 @@ def _plain(status: int, text: str) -> Reply:
     return reply.Reply(status=status, body=text.encode(), verdict="accepted", content_type="text/plain")
 
 
-async def _read(request: web.Request, upload: Upload) -> Piece:
+async def _read(request: web.Request, upload: MaxUpload) -> UploadChunk:
     if request.content_type == "multipart/form-data":
         return await _multipart(request, upload)
     ranged = _RANGE.fullmatch(request.headers.get("Content-Range", ""))
@@ -120,18 +120,18 @@ async def _read(request: web.Request, upload: Upload) -> Piece:
     return await _range(request, upload, *map(int, ranged.groups()))
 
 
-async def _multipart(request: web.Request, upload: Upload) -> Piece:
+async def _multipart(request: web.Request, upload: MaxUpload) -> UploadChunk:
     try:
         async for part in await request.multipart():
             if isinstance(part, BodyPartReader) and part.name in _FIELDS and part.filename is not None:
                 check_name(upload.kind, part.filename)
-                return Piece(part.filename, await _whole(part, upload))
+                return UploadChunk(part.filename, await _whole(part, upload))
     except ValueError:
         raise payload("The body is not multipart/form-data") from None
     raise payload("The file is expected in the field `data`")
 
 
-async def _whole(part: BodyPartReader, upload: Upload) -> Assembly:
+async def _whole(part: BodyPartReader, upload: MaxUpload) -> Assembly:
     content = Assembly()
     while chunk := await part.read_chunk(CHUNK):
         content.append(chunk)
@@ -139,7 +139,7 @@ async def _whole(part: BodyPartReader, upload: Upload) -> Assembly:
     return content
 
 
-async def _range(request: web.Request, upload: Upload, first: int, last: int, total: int) -> Piece:
+async def _range(request: web.Request, upload: MaxUpload, first: int, last: int, total: int) -> UploadChunk:
     name = _name(request)
     check_name(upload.kind, name)
     check_size(upload.kind, total)
@@ -151,7 +151,7 @@ async def _range(request: web.Request, upload: Upload, first: int, last: int, to
         raise payload("Content-Range: does not fit the body")
     content = Assembly()
     content.append(body)
-    return Piece(name, content, first, total)
+    return UploadChunk(name, content, first, total)
 
 
 def _name(request: web.Request) -> str:

@@ -8,11 +8,11 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from autopost_simulator.exchange import Call
-from autopost_simulator.max.asked import Asked
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.max.assembly import Assembly
-from autopost_simulator.max.files import File, Files, new_token
+from autopost_simulator.max.files import MaxFile, MaxFiles, new_token
 from autopost_simulator.max.media import KINDS, Kind
+from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.refusal import named, payload
 from autopost_simulator.world import Bot
 
@@ -21,32 +21,32 @@ _TOKEN_WITH_LINK: tuple[Kind, ...] = ("video", "audio")
 
 
 @dataclass(slots=True, kw_only=True)
-class Upload:
+class MaxUpload:
     id: str
     kind: Kind
     bot: Bot
     token: str | None
     arriving: Assembly = field(default_factory=Assembly)
-    file: File | None = None
+    file: MaxFile | None = None
 
 
-class Uploads:
-    def __init__(self, files: Files) -> None:
+class MaxUploads:
+    def __init__(self, files: MaxFiles) -> None:
         self._files = files
-        self._by_id: dict[str, Upload] = {}
+        self._by_id: dict[str, MaxUpload] = {}
 
-    def find(self, upload_id: str) -> Upload | None:
+    def find(self, upload_id: str) -> MaxUpload | None:
         return self._by_id.get(upload_id)
 
-    def open(self, kind: Kind, bot: Bot) -> Upload:
+    def open(self, kind: Kind, bot: Bot) -> MaxUpload:
         token = new_token() if kind in _TOKEN_WITH_LINK else None
-        upload = Upload(id=secrets.token_urlsafe(24), kind=kind, bot=bot, token=token)
+        upload = MaxUpload(id=secrets.token_urlsafe(24), kind=kind, bot=bot, token=token)
         self._by_id[upload.id] = upload
         if len(self._by_id) > LINKS_KEPT:
             del self._by_id[next(iter(self._by_id))]
         return upload
 
-    def finish(self, upload: Upload, name: str, content: Assembly) -> File:
+    def finish(self, upload: MaxUpload, name: str, content: Assembly) -> MaxFile:
         upload.file = self._files.add(
             upload.kind,
             upload.bot,
@@ -60,7 +60,7 @@ class Uploads:
         return upload.file
 
     def awaits(self, kind: Kind, token: str) -> bool:
-        """True for a token that was given out with a link through which nothing came yet."""
+        """True for the token of an upload link that was not used yet."""
         return any(
             upload.token == token and upload.kind == kind and upload.file is None for upload in self._by_id.values()
         )
@@ -70,11 +70,11 @@ class Uploads:
 
 
 class UploadOperations:
-    def __init__(self, uploads: Uploads) -> None:
+    def __init__(self, uploads: MaxUploads) -> None:
         self._uploads = uploads
         self.table = {"/uploads": {"POST": self.open}}
 
-    def open(self, bot: Bot, asked: Asked, call: Call) -> Any:
+    def open(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Any:
         kind = asked.query.get("type", "")
         if kind not in KINDS:
             raise payload(f"type: `{kind}` is not one of {', '.join(KINDS)}")
@@ -83,7 +83,7 @@ class UploadOperations:
         return link | ({"token": upload.token} if upload.token else {})
 
 
-def check_unused(upload: Upload | None) -> Upload:
+def check_unused(upload: MaxUpload | None) -> MaxUpload:
     if upload is None:
         raise named("upload_unknown")
     if upload.file is not None:
@@ -91,5 +91,5 @@ def check_unused(upload: Upload | None) -> Upload:
     return upload
 
 
-def photo_key(file: File) -> str:
+def photo_key(file: MaxFile) -> str:
     return base64.b64encode(f"photo{file.id:016x}".encode()).decode()

@@ -1,4 +1,4 @@
-"""Bring updates to webhooks, as insistently as MAX does.
+"""Deliver updates to webhooks, with the retries of MAX.
 
 Only an answer with status 200 in time counts. What failed is tried again after 60 s, then 2.5 times as
 long, ten times at most; a webhook without a success for eight hours is unsubscribed. First tries keep the
@@ -18,9 +18,9 @@ import aiohttp
 
 from autopost_simulator.clock import Clock
 from autopost_simulator.max.events import Update
-from autopost_simulator.max.settings import Settings
+from autopost_simulator.max.settings import MaxSettings
 from autopost_simulator.max.shapes import milliseconds
-from autopost_simulator.max.subscription import Delivery, Subscription, SubscriptionBody
+from autopost_simulator.max.subscription import Subscription, SubscriptionBody, WebhookDelivery
 from autopost_simulator.world import Bot
 
 FIRST_PAUSE = 60.0
@@ -31,7 +31,7 @@ RECORDS_KEPT = 10_000
 
 
 class Webhooks:
-    def __init__(self, clock: Clock, settings: Settings) -> None:
+    def __init__(self, clock: Clock, settings: MaxSettings) -> None:
         self._clock = clock
         self._settings = settings
         self._by_bot: dict[str, dict[str, tuple[Subscription, asyncio.Task[None]]]] = {}
@@ -58,7 +58,7 @@ class Webhooks:
         for subscription in self.of(bot):
             if subscription.wants(update):
                 self._published += 1
-                subscription.push(Delivery(due=time.monotonic(), number=self._published, update=update))
+                subscription.push(WebhookDelivery(due=time.monotonic(), number=self._published, update=update))
 
     def clear(self) -> None:
         for token, by_url in list(self._by_bot.items()):
@@ -80,8 +80,8 @@ class Webhooks:
                 break
         self.unsubscribe(token, subscription.url)
 
-    async def _next(self, subscription: Subscription) -> Delivery | None:
-        """The next one whose time has come; ``None`` when the webhook has failed for too long."""
+    async def _next(self, subscription: Subscription) -> WebhookDelivery | None:
+        """The next due delivery; ``None`` when the webhook has failed for too long."""
         while True:
             subscription.changed.clear()
             now = time.monotonic()
@@ -98,7 +98,7 @@ class Webhooks:
             return math.inf
         return subscription.failing_since + self._settings.webhook_patience / self._settings.webhook_time_scale
 
-    async def _try(self, subscription: Subscription, delivery: Delivery) -> None:
+    async def _try(self, subscription: Subscription, delivery: WebhookDelivery) -> None:
         started = self._clock.monotonic_ns()
         status, error = await self._post(subscription, delivery)
         ended = self._clock.monotonic_ns()
@@ -121,7 +121,7 @@ class Webhooks:
             }
         )
 
-    async def _post(self, subscription: Subscription, delivery: Delivery) -> tuple[int | None, str | None]:
+    async def _post(self, subscription: Subscription, delivery: WebhookDelivery) -> tuple[int | None, str | None]:
         secret = subscription.body.secret
         try:
             async with self._client().post(
@@ -135,15 +135,15 @@ class Webhooks:
         except (aiohttp.ClientError, TimeoutError) as error:
             return None, type(error).__name__
 
-    def _put_off(self, subscription: Subscription, delivery: Delivery) -> float | None:
-        """How long until the next try, in unscaled seconds; ``None`` when that was the last."""
+    def _put_off(self, subscription: Subscription, delivery: WebhookDelivery) -> float | None:
+        """Unscaled seconds until the next attempt; ``None`` after the last."""
         now = time.monotonic()
         subscription.failing_since = subscription.failing_since or now
         if delivery.attempt > RETRIES:
             return None
         pause = FIRST_PAUSE * GROWTH ** (delivery.attempt - 1)
         subscription.push(
-            Delivery(
+            WebhookDelivery(
                 due=now + pause / self._settings.webhook_time_scale,
                 number=delivery.number,
                 update=delivery.update,
@@ -154,7 +154,7 @@ class Webhooks:
         return pause
 
     def _client(self) -> aiohttp.ClientSession:
-        """Every call on a connection of its own: an idle one that the webhook closed would look like a failure."""
+        """A new connection per call: a closed idle connection would look like a failure."""
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
         return self._session

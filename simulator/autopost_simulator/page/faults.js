@@ -5,20 +5,20 @@ import { byId, element, reconcile } from "./dom.js";
 const EFFECTS = [
   ["429 Too Many Requests", { status: 429, retry_after: 3 }],
   ["500 Internal Server Error", { status: 500 }],
-  ["502 as a page of HTML", { html: 502 }],
+  ["502 with an HTML page", { html: 502 }],
   ["Answer after 3 s", { delay: 3 }],
-  ["Slow drip, byte by byte", { drip: 0.05 }],
-  ["No answer, ever", { hang: true }],
+  ["Slow answer, byte by byte", { drip: 0.05 }],
+  ["No answer", { hang: true }],
   ["Reset before the body is read", { reset: "before" }],
   ["Reset after accepting", { reset: "after" }],
   ["Garbage instead of JSON", { garbage: true }],
 ];
 const OFTEN = [
   ["every call", {}],
-  ["the next one", { times: 1 }],
-  ["the next five", { times: 5 }],
-  ["the third from now", { nth: 3 }],
-  ["one in four, by dice", { probability: 0.25 }],
+  ["the next call", { times: 1 }],
+  ["the next five calls", { times: 5 }],
+  ["the third call", { nth: 3 }],
+  ["one in four, at random", { probability: 0.25 }],
 ];
 const PLACES = [
   ["anywhere", {}],
@@ -106,6 +106,6 @@ export const startFaults = async () => {
     attempt(() => post("faults", { effect, ...place, ...often }));
   });
   const { names } = await get("catalogue");
-  byId("effect").append(group("Refusals, word by word", names.map((name) => [name, { catalogue: name }])));
+  byId("effect").append(group("Real errors of the platforms", names.map((name) => [name, { catalogue: name }])));
   await refreshFaults();
 };

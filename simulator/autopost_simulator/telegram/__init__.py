@@ -1,1 +1,1 @@
-"""The Telegram Bot API, imitated."""
+"""The simulated Telegram Bot API."""

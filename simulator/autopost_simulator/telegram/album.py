@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import msgspec
 
-from autopost_simulator.telegram.files import Files
-from autopost_simulator.telegram.media import Piece, named_source, piece
+from autopost_simulator.telegram.files import TelegramFiles
+from autopost_simulator.telegram.media import RequestedMedia, named_source, piece
 from autopost_simulator.telegram.params import Params
-from autopost_simulator.telegram.refusal import Refused, named
+from autopost_simulator.telegram.refusal import TelegramError, named
 from autopost_simulator.telegram.standing import MediaKind
 from autopost_simulator.telegram.text import refuse_long_caption
 
@@ -21,7 +21,7 @@ _KINDS: dict[str, MediaKind] = {kind: kind for kind in get_args(MediaKind)}
 _APART: tuple[MediaKind, ...] = ("document", "audio")
 
 
-def read_album(params: Params) -> list[Piece]:
+def read_album(params: Params) -> list[RequestedMedia]:
     """Every item is read before any is judged, as Telegram does."""
     items = [_item(item, params) for item in _items(params)]
     for item in items:
@@ -42,8 +42,8 @@ def refuse_album(kinds: list[MediaKind], captions_above: list[bool]) -> None:
         raise named("cant_be_mixed", kind=apart)
 
 
-def refuse_animation_in_disguise(files: Files, items: list[Piece]) -> None:
-    """An animation may call itself a video or a document, but its file id knows better."""
+def refuse_animation_in_disguise(files: TelegramFiles, items: list[RequestedMedia]) -> None:
+    """An animation may be sent as video or document, but its file id is checked."""
     for item in items:
         if isinstance(item.source, str) and item.kind != "photo" and files.is_animation(item.source):
             raise named("cant_use_media_in_album")
@@ -71,30 +71,30 @@ def _items(params: Params) -> list[Any]:
     return items or []
 
 
-def _item(item: object, params: Params) -> Piece:
+def _item(item: object, params: Params) -> RequestedMedia:
     if not isinstance(item, dict):
         raise named("cant_parse_input_media", reason="expected an Object")
     told = Params(item, "", params.uploads)
     try:
         return _piece(told)
-    except Refused as refused:
+    except TelegramError as refused:
         raise _in_input_media(refused) from None
 
 
-def _piece(told: Params) -> Piece:
+def _piece(told: Params) -> RequestedMedia:
     kind = _KINDS.get(told.text("type"))
     if kind == "animation":
-        raise Refused(400, _PREFIX + 'type "animation" can\'t be used in sendMediaGroup')
+        raise TelegramError(400, _PREFIX + 'type "animation" can\'t be used in sendMediaGroup')
     if kind is None:
-        raise Refused(400, _PREFIX + f'type "{told.text("type")}" is unsupported')
+        raise TelegramError(400, _PREFIX + f'type "{told.text("type")}" is unsupported')
     source = named_source(told.text("media"), told.uploads)
     if source is None:
-        raise Refused(400, _PREFIX + "media not found")
+        raise TelegramError(400, _PREFIX + "media not found")
     return piece(told, kind, source)
 
 
-def _in_input_media(refused: Refused) -> Refused:
-    """What was first becomes second: only the first letter of the whole is made small by Telegram."""
+def _in_input_media(refused: TelegramError) -> TelegramError:
+    """Lowercase only the first letter of the whole text, as in Telegram."""
     reason = refused.description.removeprefix(_PREFIX)
     if reason.startswith("can't parse entities"):
         reason = reason[0].upper() + reason[1:]

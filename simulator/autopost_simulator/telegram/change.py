@@ -1,11 +1,11 @@
-"""Changing what was sent: editing a text or a caption, deleting a message."""
+"""Edit a text or a caption, delete a message."""
 
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from autopost_simulator.clock import Clock
-from autopost_simulator.exchange import Call
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.formatting import Formatted
 from autopost_simulator.telegram.keyboard import inline_keyboard
@@ -14,7 +14,7 @@ from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, role
 from autopost_simulator.telegram.refusal import named
 from autopost_simulator.telegram.text import caption, message_text, refuse_long_caption
-from autopost_simulator.world import Bot, Chat, Post, World
+from autopost_simulator.world import Bot, Chat, ChatPost, World
 
 DELETABLE_FOR = timedelta(hours=48)
 
@@ -24,7 +24,7 @@ class Changing:
         self._world = world
         self._clock = clock
 
-    def edit_text(self, bot: Bot, params: Params, call: Call) -> Any:
+    def edit_text(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         written = message_text(params, too_long="edited_message_is_too_long")
         chat, post = self._to_edit(bot, params)
         if "media" in post.extra:
@@ -32,7 +32,7 @@ class Changing:
         extra = {name: value for name, value in post.extra.items() if name != "link_preview_options"}
         return self._edit(chat, post, written, params, extra | link_preview(params), call)
 
-    def edit_caption(self, bot: Bot, params: Params, call: Call) -> Any:
+    def edit_caption(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         written = caption(params)
         chat, post = self._to_edit(bot, params)
         if "media" not in post.extra:
@@ -43,7 +43,7 @@ class Changing:
             extra["show_caption_above_media"] = True
         return self._edit(chat, post, written, params, extra, call)
 
-    def delete(self, bot: Bot, params: Params, call: Call) -> Any:
+    def delete(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         chat = find_chat(self._world, params, "edit")
         if chat.state == "no_rights":
             raise named("message_cant_be_deleted")
@@ -58,7 +58,7 @@ class Changing:
         del chat.posts[message_id]
         return True
 
-    def _to_edit(self, bot: Bot, params: Params) -> tuple[Chat, Post]:
+    def _to_edit(self, bot: Bot, params: Params) -> tuple[Chat, ChatPost]:
         """Inline messages do not exist here, so ``inline_message_id`` names nothing."""
         if not params.text("chat_id") and not params.integer("message_id"):
             raise named("message_identifier_is_not_specified")
@@ -71,9 +71,9 @@ class Changing:
         return chat, post
 
     def _edit(
-        self, chat: Chat, post: Post, written: Formatted, params: Params, extra: dict[str, Any], call: Call
+        self, chat: Chat, post: ChatPost, written: Formatted, params: Params, extra: dict[str, Any], call: ProviderCall
     ) -> dict[str, Any]:
-        """Buttons that are not given again are taken away."""
+        """Buttons are removed unless they are given again."""
         now = self._clock.now()
         buttons = inline_keyboard(params)
         edited = replace(post, text=written.text, markup=written.entities, buttons=buttons, extra=extra)
@@ -85,5 +85,5 @@ class Changing:
         return shapes.message(chat, edited)
 
 
-def _has_a_say(bot: Bot, chat: Chat, post: Post) -> bool:
+def _has_a_say(bot: Bot, chat: Chat, post: ChatPost) -> bool:
     return post.bot.id == bot.id or role(chat) == "administrator"

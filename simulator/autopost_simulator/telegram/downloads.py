@@ -1,4 +1,4 @@
-"""Files read back: by a bot at ``/file/bot<token>/<path>``, by the page and tests at ``/_sim/files/<unique id>``.
+"""Download files: a bot at ``/file/bot<token>/<path>``, by the page and tests at ``/_sim/files/<unique id>``.
 
 ``POST /_sim/web`` puts something at an address, for calls that name media by URL.
 """
@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from autopost_simulator.as_sent import as_sent
-from autopost_simulator.exchange import Exchange
+from autopost_simulator.exchange import CallHandler
 from autopost_simulator.reply import Reply
-from autopost_simulator.telegram.files import Files
-from autopost_simulator.telegram.refusal import Refused, named
-from autopost_simulator.telegram.remote import Page, Web
+from autopost_simulator.telegram.files import TelegramFiles
+from autopost_simulator.telegram.refusal import TelegramError, named
+from autopost_simulator.telegram.remote import RemotePage, Web
+from autopost_simulator.uploaded_file import serve_uploaded
 from autopost_simulator.world import World
 
 
 class Downloads:
-    def __init__(self, world: World, files: Files, pages: Web, exchange: Exchange) -> None:
+    def __init__(self, world: World, files: TelegramFiles, pages: Web, exchange: CallHandler) -> None:
         self._world = world
         self._files = files
         self._pages = pages
@@ -41,11 +41,11 @@ class Downloads:
         content = self._files.content(file) if file else None
         if file is None or content is None:
             return _json({"error": "no such file, or its bytes are not kept any more"}, status=404)
-        return as_sent(content, file.content_type)
+        return serve_uploaded(content, file.content_type)
 
     async def register(self, request: web.Request) -> web.StreamResponse:
         try:
-            page = msgspec.json.decode(await request.read(), type=Page)
+            page = msgspec.json.decode(await request.read(), type=RemotePage)
         except msgspec.DecodeError as error:
             return _json({"error": str(error)}, status=400)
         self._pages.register(page)
@@ -54,7 +54,7 @@ class Downloads:
     def _act(self, token: str, path: str) -> Reply:
         try:
             return self._content(token, path)
-        except Refused as refused:
+        except TelegramError as refused:
             return refused.reply()
 
     def _content(self, token: str, path: str) -> Reply:

@@ -5,19 +5,19 @@ import re
 from aiohttp import web
 
 from autopost_simulator import reply
-from autopost_simulator.exchange import Call, Exchange
+from autopost_simulator.exchange import CallHandler, ProviderCall
 from autopost_simulator.reply import Reply
 from autopost_simulator.telegram.album import first_caption
 from autopost_simulator.telegram.methods import Methods
 from autopost_simulator.telegram.params import Params, read_params
-from autopost_simulator.telegram.refusal import RateLimited, Refused, named
+from autopost_simulator.telegram.refusal import TelegramError, TelegramRateLimited, named
 from autopost_simulator.world import World
 
 _TOKEN = re.compile(r"[0-9]{1,18}:[A-Za-z0-9_-]+")
 
 
-class Endpoint:
-    def __init__(self, world: World, methods: Methods, exchange: Exchange) -> None:
+class TelegramEndpoint:
+    def __init__(self, world: World, methods: Methods, exchange: CallHandler) -> None:
         self._world = world
         self._methods = methods
         self._exchange = exchange
@@ -32,12 +32,12 @@ class Endpoint:
             return web.Response()
         try:
             params = await self._read(request, call)
-        except Refused as refused:
+        except TelegramError as refused:
             unreadable = refused
             return await self._exchange.answer(request, call, lambda: unreadable.reply())
         return await self._exchange.answer(request, call, lambda: self._act(token, params, call))
 
-    async def _read(self, request: web.Request, call: Call) -> Params:
+    async def _read(self, request: web.Request, call: ProviderCall) -> Params:
         try:
             params = await read_params(request)
         except web.HTTPRequestEntityTooLarge:
@@ -49,11 +49,11 @@ class Endpoint:
         return params
 
     def _named_chat(self, given: str) -> str:
-        """The id, so that faults and readers of the log need to know only one name."""
+        """The numeric id, so that faults and the log use one name only."""
         chat = self._world.chat_by_username("telegram", given) if given.startswith("@") else None
         return str(chat.id) if chat else given
 
-    def _act(self, token: str, params: Params, call: Call) -> Reply:
+    def _act(self, token: str, params: Params, call: ProviderCall) -> Reply:
         try:
             if not _TOKEN.fullmatch(token):
                 raise named("not_found")
@@ -61,7 +61,7 @@ class Endpoint:
             if bot is None:
                 raise named("unauthorized")
             return reply.accepted({"ok": True, "result": self._methods.run(call.method, bot, params, call)})
-        except RateLimited as limited:
+        except TelegramRateLimited as limited:
             return reply.rate_limited(limited.reply(limited.retry_after))
-        except Refused as refused:
+        except TelegramError as refused:
             return refused.reply()

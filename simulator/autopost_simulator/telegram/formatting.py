@@ -1,4 +1,4 @@
-"""Text with entities: how it is collected while parsing, and what Telegram does to it afterwards."""
+"""Text with entities: built while parsing, then normalized as in Telegram."""
 
 import re
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def byte_offset(text: str, position: int) -> int:
     return len(text[:position].encode())
 
 
-class Collector:
+class EntityBuilder:
     """The visible text so far; offsets are UTF-16 units, as clients count them."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Collector:
         return "".join(self._pieces[mark[1] :])
 
     def entity(self, kind: str, mark: tuple[int, int], **extra: Any) -> None:
-        """Nothing is said about an empty stretch."""
+        """An empty range gets no entity."""
         if self.length > mark[0]:
             self.entities.append({"type": kind, "offset": mark[0], "length": self.length - mark[0], **extra})
 
@@ -66,7 +66,7 @@ class Collector:
 
 
 def normal_url(url: str) -> str | None:
-    """As Telegram stores it, or nothing when it takes the address for no address."""
+    """The URL as Telegram stores it; nothing for an invalid URL."""
     url = url.strip()
     if any(character.isspace() for character in url):
         return None
@@ -84,7 +84,7 @@ def normal_url(url: str) -> str | None:
 
 
 def finish(formatted: Formatted) -> Formatted:
-    """Trim, put in order, and take out what code and pre do not allow inside."""
+    """Trim, sort, and remove entities that are not allowed inside code and pre."""
     entities = _outside_code(formatted.entities)
     return _trim(Formatted(formatted.text, sorted(entities, key=_order)[:ENTITIES_KEPT]))
 

@@ -1,4 +1,4 @@
-"""Buttons under a message: what Telegram refuses, and how it shows the rest."""
+"""Inline keyboards: validation, and their form in the message."""
 
 from typing import Any
 from urllib.parse import urlsplit

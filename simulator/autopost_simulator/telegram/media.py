@@ -1,11 +1,11 @@
-"""One piece of media as a call describes it: its kind, where its bytes come from, its caption."""
+"""One media item of a call: its kind, source and caption."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autopost_simulator.telegram.formatting import Formatted
-from autopost_simulator.telegram.params import Params, Upload
+from autopost_simulator.telegram.params import MultipartFile, Params
 from autopost_simulator.telegram.refusal import named
 from autopost_simulator.telegram.standing import MediaKind
 from autopost_simulator.telegram.text import caption
@@ -18,11 +18,11 @@ _SIZED = ("video", "animation")
 _TIMED = ("video", "animation", "audio")
 _VISIBLE = ("photo", "video", "animation")
 
-Source = Upload | str
+Source = MultipartFile | str
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class Piece:
+class RequestedMedia:
     """``source`` is the upload itself, a file id or an address."""
 
     kind: MediaKind
@@ -32,7 +32,7 @@ class Piece:
     options: dict[str, Any]
 
 
-def read_piece(params: Params, kind: MediaKind) -> Piece:
+def read_piece(params: Params, kind: MediaKind) -> RequestedMedia:
     """The file is named by the parameter, or is the part that has the parameter's name."""
     source = named_source(params.text(kind), params.uploads) or params.uploads.get(kind)
     if source is None:
@@ -40,8 +40,8 @@ def read_piece(params: Params, kind: MediaKind) -> Piece:
     return piece(params, kind, source)
 
 
-def piece(params: Params, kind: MediaKind, source: Source) -> Piece:
-    return Piece(
+def piece(params: Params, kind: MediaKind, source: Source) -> RequestedMedia:
+    return RequestedMedia(
         kind=kind,
         source=source,
         caption=caption(params),
@@ -50,14 +50,14 @@ def piece(params: Params, kind: MediaKind, source: Source) -> Piece:
     )
 
 
-def named_source(given: str, uploads: Mapping[str, Upload]) -> Source | None:
+def named_source(given: str, uploads: Mapping[str, MultipartFile]) -> Source | None:
     if given.startswith(ATTACHED):
         return uploads.get(given.removeprefix(ATTACHED))
     return given or None
 
 
 def _attributes(params: Params, kind: MediaKind) -> dict[str, Any]:
-    """As the sender says; Telegram clamps and otherwise believes. A thumbnail is taken and not shown."""
+    """As given by the sender, clamped as in Telegram. A thumbnail is accepted and not shown."""
     told: dict[str, Any] = {}
     if kind in _SIZED:
         told |= {side: _clamped(params, side, LARGEST_SIDE) for side in ("width", "height")}

@@ -1,8 +1,8 @@
-"""getChatMember: how the bot itself, or a person it knows, belongs to a chat."""
+"""getChatMember: the membership of the bot or of a known person."""
 
 from typing import Any
 
-from autopost_simulator.exchange import Call
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, role
@@ -49,7 +49,7 @@ class Members:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def get_chat_member(self, bot: Bot, params: Params, call: Call) -> Any:
+    def get_chat_member(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         chat = find_chat(self._world, params, "read")
         user_id = params.integer("user_id")
         if not user_id or user_id < 0:

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any
 
 from autopost_simulator.clock import Clock
-from autopost_simulator.exchange import Call
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.limits import Windows
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.change import Changing
-from autopost_simulator.telegram.files import Files
+from autopost_simulator.telegram.files import TelegramFiles
 from autopost_simulator.telegram.members import Members
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat
@@ -19,11 +19,11 @@ from autopost_simulator.telegram.send import Sending
 from autopost_simulator.telegram.take_in import Intake
 from autopost_simulator.world import Bot, World
 
-Method = Callable[[Bot, Params, Call], Any]
+Method = Callable[[Bot, Params, ProviderCall], Any]
 
 
 class Methods:
-    def __init__(self, world: World, windows: Windows, clock: Clock, files: Files, web: Web) -> None:
+    def __init__(self, world: World, windows: Windows, clock: Clock, files: TelegramFiles, web: Web) -> None:
         self._world = world
         self._files = files
         sending = Sending(world, windows, clock, files, Intake(files, web))
@@ -50,18 +50,18 @@ class Methods:
         known = self._methods.get(name.lower())
         return known[0] if known else name
 
-    def run(self, name: str, bot: Bot, params: Params, call: Call) -> Any:
+    def run(self, name: str, bot: Bot, params: Params, call: ProviderCall) -> Any:
         known = self._methods.get(name.lower())
         if known is None:
             raise named("method_not_found")
         return known[1](bot, params, call)
 
-    def get_me(self, bot: Bot, params: Params, call: Call) -> Any:
+    def get_me(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         return shapes.me(bot)
 
-    def get_chat(self, bot: Bot, params: Params, call: Call) -> Any:
+    def get_chat(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         return shapes.full_chat(find_chat(self._world, params, "read"))
 
-    def get_file(self, bot: Bot, params: Params, call: Call) -> Any:
+    def get_file(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         file = self._files.to_download(bot, params.text("file_id"))
         return shapes.file_path(file, self._files.id_for(bot, file))

@@ -1,4 +1,4 @@
-"""What a message carries besides its content: the one it answers, its topic, its preview, its protection."""
+"""Options of a message: reply, topic, preview, protection."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ import msgspec
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import topic
-from autopost_simulator.telegram.refusal import Refused, named
+from autopost_simulator.telegram.refusal import TelegramError, named
 from autopost_simulator.world import Chat
 
 
 def common_options(chat: Chat, params: Params) -> dict[str, Any]:
-    """Fields of the message that any content can have; silence leaves no trace in it."""
+    """Fields that any message can have; disable_notification is not among them."""
     extra = _reply_to(chat, params)
     thread = topic(chat, params)
     if thread is not None:
@@ -58,4 +58,4 @@ def _object(params: Params, name: str) -> dict[str, Any] | None:
         value = ""
     if value is None or isinstance(value, dict):
         return value
-    raise Refused(400, f"Bad Request: can't parse {name.replace('_', ' ')} JSON object")
+    raise TelegramError(400, f"Bad Request: can't parse {name.replace('_', ' ')} JSON object")

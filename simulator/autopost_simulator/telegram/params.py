@@ -15,7 +15,7 @@ CHUNK = 1024 * 1024
 
 
 @dataclass(slots=True, frozen=True)
-class Upload:
+class MultipartFile:
     """A part of a multipart body that has a file name."""
 
     name: str
@@ -25,7 +25,9 @@ class Upload:
 class Params:
     """A form can only carry text, so an object may come as itself or as its JSON."""
 
-    def __init__(self, values: Mapping[str, Any], digest: str, uploads: Mapping[str, Upload] | None = None) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], digest: str, uploads: Mapping[str, MultipartFile] | None = None
+    ) -> None:
         self._values = values
         self.digest = digest
         self.uploads = uploads or {}
@@ -76,7 +78,7 @@ def _json(body: bytes) -> dict[str, Any]:
 async def _multipart(request: web.Request, values: dict[str, Any]) -> Params:
     """The digest is of the fields: the boundary is random and would differ for equal bodies."""
     digest = hashlib.sha256()
-    uploads: dict[str, Upload] = {}
+    uploads: dict[str, MultipartFile] = {}
     left = request.client_max_size
     try:
         async for part in await request.multipart():
@@ -88,7 +90,7 @@ async def _multipart(request: web.Request, values: dict[str, Any]) -> Params:
             if part.filename is None:
                 values[part.name] = content.decode(errors="replace")
             else:
-                uploads[part.name] = Upload(part.filename, content)
+                uploads[part.name] = MultipartFile(part.filename, content)
     except ValueError:  # no boundary, or none where one should be
         raise named("boundary_not_found") from None
     return Params(values, digest.hexdigest(), uploads)

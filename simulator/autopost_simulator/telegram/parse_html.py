@@ -1,9 +1,9 @@
-"""HTML as the Bot API reads it: a short list of tags, four named entities, and no forgiveness."""
+"""The HTML parser of the Bot API: few tags, four named entities, strict errors."""
 
 import re
 from dataclasses import dataclass, field
 
-from autopost_simulator.telegram.formatting import Collector, Formatted, ParseError, byte_offset
+from autopost_simulator.telegram.formatting import EntityBuilder, Formatted, ParseError, byte_offset
 
 _SIMPLE = {
     "b": "bold",
@@ -37,14 +37,14 @@ class _Tag:
 
 
 def parse_html(text: str) -> Formatted:
-    return _Html(text).parse()
+    return _HtmlParser(text).parse()
 
 
-class _Html:
+class _HtmlParser:
     def __init__(self, source: str) -> None:
         self._source = source
         self._at = 0
-        self._out = Collector()
+        self._out = EntityBuilder()
         self._open: list[_Tag] = []
 
     def parse(self) -> Formatted:
@@ -98,7 +98,7 @@ class _Html:
             tag.attributes[name] = self._attribute_value(begin)
 
     def _attribute_value(self, begin: int) -> str:
-        """Empty for an attribute that stands alone."""
+        """Empty for an attribute without value."""
         self._token(_SPACES)
         if self._peek() != "=":
             return ""

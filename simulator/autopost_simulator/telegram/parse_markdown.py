@@ -2,14 +2,14 @@
 
 import re
 
-from autopost_simulator.telegram.formatting import Collector, Formatted, ParseError, byte_offset
+from autopost_simulator.telegram.formatting import EntityBuilder, Formatted, ParseError, byte_offset
 
 _MARKS = "_*`["
 _LANGUAGE = re.compile(r"([^\s`]+)(?=\s)")
 
 
 def parse_markdown(text: str) -> Formatted:
-    out = Collector()
+    out = EntityBuilder()
     at = 0
     while at < len(text):
         if text[at] == "\\" and text[at + 1 : at + 2] and text[at + 1] in _MARKS:
@@ -23,8 +23,8 @@ def parse_markdown(text: str) -> Formatted:
     return out.formatted()
 
 
-def _entity(text: str, begin: int, out: Collector) -> int:
-    """Takes in one entity and says where the text goes on."""
+def _entity(text: str, begin: int, out: EntityBuilder) -> int:
+    """Parse one entity and return the position after it."""
     if text.startswith("```", begin):
         return _pre(text, begin, out)
     mark = text[begin]
@@ -37,7 +37,7 @@ def _entity(text: str, begin: int, out: Collector) -> int:
     return end + 1
 
 
-def _pre(text: str, begin: int, out: Collector) -> int:
+def _pre(text: str, begin: int, out: EntityBuilder) -> int:
     start = begin + 3
     language = _LANGUAGE.match(text, start)
     start = language.end() if language else start
@@ -50,7 +50,7 @@ def _pre(text: str, begin: int, out: Collector) -> int:
     return end + 3
 
 
-def _link(text: str, after: int, place: tuple[int, int], out: Collector) -> int:
+def _link(text: str, after: int, place: tuple[int, int], out: EntityBuilder) -> int:
     if text[after : after + 1] != "(":
         out.link(place, "")
         return after

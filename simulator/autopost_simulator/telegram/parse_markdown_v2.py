@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from autopost_simulator.telegram.formatting import Collector, Formatted, ParseError, byte_offset
+from autopost_simulator.telegram.formatting import EntityBuilder, Formatted, ParseError, byte_offset
 
 _RESERVED = frozenset("_*[]()~`>#+-=|{}.!")
 _LANGUAGE = re.compile(r"([^\s`]+)(?!`)(?=\s)")
@@ -43,7 +43,7 @@ _OPENERS = (
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenEntity:
     kind: str
     begin: int
     mark: tuple[int, int]
@@ -58,8 +58,8 @@ class _MarkdownV2:
     def __init__(self, source: str) -> None:
         self._source = source
         self._at = 0
-        self._out = Collector()
-        self._open: list[_Open] = []
+        self._out = EntityBuilder()
+        self._open: list[_OpenEntity] = []
         self._quote: tuple[int, int] | None = None
 
     def parse(self) -> Formatted:
@@ -93,7 +93,7 @@ class _MarkdownV2:
             return True
         for mark, kind in _OPENERS:
             if self._source.startswith(mark, self._at):
-                self._open.append(_Open(kind, self._at, self._out.mark()))
+                self._open.append(_OpenEntity(kind, self._at, self._out.mark()))
                 self._at += len(mark)
                 if kind == "pre":
                     self._language()
@@ -121,7 +121,7 @@ class _MarkdownV2:
         self._emit(top)
         return True
 
-    def _emit(self, closed: _Open) -> None:
+    def _emit(self, closed: _OpenEntity) -> None:
         match closed.kind:
             case "link":
                 self._out.link(closed.mark, self._url())
@@ -132,7 +132,7 @@ class _MarkdownV2:
             case kind:
                 self._out.entity(kind, closed.mark)
 
-    def _emit_emoji(self, closed: _Open) -> None:
+    def _emit_emoji(self, closed: _OpenEntity) -> None:
         prefix, _, number = self._url().partition("?id=")
         if prefix != "tg://emoji" or not number.isdigit():
             raise ParseError("Custom emoji entity must contain a tg://emoji URL")

@@ -1,9 +1,9 @@
-"""Where a call is aimed, and whether the bot may do there what it asks: read, edit or write."""
+"""The chat of a call, and whether the bot may read, edit or write there."""
 
 from typing import Literal
 
 from autopost_simulator.telegram.params import Params
-from autopost_simulator.telegram.refusal import Refused, Upgraded, named
+from autopost_simulator.telegram.refusal import TelegramError, Upgraded, named
 from autopost_simulator.telegram.standing import Kind, Role
 from autopost_simulator.world import Chat, World
 
@@ -44,7 +44,7 @@ def _by_name(world: World, params: Params) -> Chat | None:
 
 
 def refuse_absent(chat: Chat, access: Access) -> None:
-    """A basic group and a person can be looked at by a bot that has no business there any more."""
+    """A bot can still read a basic group or a person after it was removed or blocked."""
     to_change = access != "read"
     match chat.state:
         case "unknown":
@@ -75,7 +75,7 @@ def refuse_without_rights(chat: Chat, kind: Kind) -> None:
 
 
 def role(chat: Chat) -> Role:
-    """A channel takes in bots as administrators only."""
+    """In a channel bots can only be administrators."""
     return chat.role or ("administrator" if chat.type == "channel" else "member")
 
 
@@ -94,5 +94,5 @@ def topic(chat: Chat, params: Params) -> int | None:
     return wanted
 
 
-def _not_allowed(kind: Kind) -> Refused:
+def _not_allowed(kind: Kind) -> TelegramError:
     return named("not_enough_rights", content=_WORDS[kind])

@@ -122,7 +122,7 @@ _TOLD_AS = {
 }
 
 
-class Refused(Exception):  # noqa: N818  an answer the provider gives, not an error of ours
+class TelegramError(Exception):
     def __init__(self, code: int, description: str, parameters: dict[str, int] | None = None) -> None:
         super().__init__(description)
         self.code = code
@@ -137,21 +137,21 @@ class Refused(Exception):  # noqa: N818  an answer the provider gives, not an er
         return reply.refused(self.code, body, self.description, retry_after)
 
 
-class RateLimited(Refused):
+class TelegramRateLimited(TelegramError):  # noqa: N818  named like the answer of the provider
     def __init__(self, retry_after: int) -> None:
         super().__init__(429, f"Too Many Requests: retry after {retry_after}")
         self.retry_after = retry_after
 
 
-class Upgraded(Refused):
-    """The only refusal that says where to go instead."""
+class Upgraded(TelegramError):  # noqa: N818  named like the answer of the provider
+    """The only error with another chat id to use."""
 
     def __init__(self, migrated_to: int) -> None:
         words = "Bad Request: group chat was upgraded to a supergroup chat"
         super().__init__(400, words, {"migrate_to_chat_id": migrated_to})
 
 
-class RefusedInside(Refused):
+class RefusedInside(TelegramError):  # noqa: N818  named like the answer of the provider
     """Refused by the servers behind the Bot API: it puts their code into words, except within an album."""
 
     def __init__(self, raw: str) -> None:
@@ -159,14 +159,14 @@ class RefusedInside(Refused):
         self.raw = raw
 
 
-def named(name: str, **words: object) -> Refused:
+def named(name: str, **words: object) -> TelegramError:
     code, wording = CATALOGUE[name]
-    return Refused(code, wording.format(**(_EXAMPLES | words)) if "{" in wording else wording)
+    return TelegramError(code, wording.format(**(_EXAMPLES | words)) if "{" in wording else wording)
 
 
-def by_status(status: int, description: str | None, retry_after: int | None) -> Refused:
+def by_status(status: int, description: str | None, retry_after: int | None) -> TelegramError:
     if description is not None:
-        return Refused(status, description)
+        return TelegramError(status, description)
     if status == 429 and retry_after is not None:
-        return RateLimited(retry_after)
-    return Refused(status, reply.phrase(status))
+        return TelegramRateLimited(retry_after)
+    return TelegramError(status, reply.phrase(status))

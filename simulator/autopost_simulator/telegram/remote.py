@@ -1,4 +1,4 @@
-"""What the simulated Telegram finds when it is given an address: only what was put there before.
+"""The pages that the simulated Telegram can fetch by URL: only those registered by a test.
 
 Nothing is ever fetched from a network. An address is served when it was registered through
 ``POST /_sim/web``. Any other is unreachable, and one that no server on the internet could answer
@@ -27,7 +27,7 @@ _TYPES: dict[MediaKind, tuple[str, ...]] = {
 }
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RemotePage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``body`` comes as base64."""
 
     url: str
@@ -38,15 +38,15 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 class Web:
     def __init__(self) -> None:
-        self._pages: dict[str, Page] = {}
+        self._pages: dict[str, RemotePage] = {}
 
-    def register(self, page: Page) -> None:
+    def register(self, page: RemotePage) -> None:
         self._pages.pop(page.url, None)
         self._pages[page.url] = page
         if len(self._pages) > PAGES_KEPT:
             del self._pages[next(iter(self._pages))]
 
-    def fetch(self, url: str, kind: MediaKind) -> Page:
+    def fetch(self, url: str, kind: MediaKind) -> RemotePage:
         page = self._pages.get(url)
         if page is None:
             raise RefusedInside("WEBPAGE_CURL_FAILED" if _may_exist(url) else "EXTERNAL_URL_INVALID")

@@ -1,28 +1,28 @@
-"""Sending: a text, a piece of media or an album; refusals are raised in the order Telegram checks."""
+"""Send a text, media or an album, with errors in the order of Telegram's checks."""
 
 from typing import Any
 
 from autopost_simulator.clock import Clock
-from autopost_simulator.exchange import Call
+from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.limits import Windows
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.album import read_album, refuse_animation_in_disguise
-from autopost_simulator.telegram.files import File, Files
+from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
 from autopost_simulator.telegram.formatting import Formatted
 from autopost_simulator.telegram.keyboard import inline_keyboard
-from autopost_simulator.telegram.media import Piece, read_piece
+from autopost_simulator.telegram.media import RequestedMedia, read_piece
 from autopost_simulator.telegram.options import common_options, link_preview
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, refuse_without_rights
-from autopost_simulator.telegram.refusal import RateLimited, RefusedInside, named
+from autopost_simulator.telegram.refusal import RefusedInside, TelegramRateLimited, named
 from autopost_simulator.telegram.standing import MediaKind
 from autopost_simulator.telegram.take_in import Intake
 from autopost_simulator.telegram.text import message_text, refuse_long_caption
-from autopost_simulator.world import Bot, Chat, Post, World
+from autopost_simulator.world import Bot, Chat, ChatPost, World
 
 
 class Sending:
-    def __init__(self, world: World, windows: Windows, clock: Clock, files: Files, intake: Intake) -> None:
+    def __init__(self, world: World, windows: Windows, clock: Clock, files: TelegramFiles, intake: Intake) -> None:
         self._world = world
         self._windows = windows
         self._clock = clock
@@ -30,7 +30,7 @@ class Sending:
         self._intake = intake
         self._albums = 0
 
-    def message(self, bot: Bot, params: Params, call: Call) -> Any:
+    def message(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         formatted = message_text(params)
         buttons = inline_keyboard(params)
         chat = find_chat(self._world, params, "write")
@@ -39,7 +39,7 @@ class Sending:
         self._take_slot(bot, chat)
         return self._show(bot, chat, formatted, buttons, extra, call)
 
-    def media(self, kind: MediaKind, bot: Bot, params: Params, call: Call) -> Any:
+    def media(self, kind: MediaKind, bot: Bot, params: Params, call: ProviderCall) -> Any:
         piece = read_piece(params, kind)
         buttons = inline_keyboard(params)
         chat = find_chat(self._world, params, "write")
@@ -50,7 +50,7 @@ class Sending:
         self._take_slot(bot, chat)
         return self._show(bot, chat, piece.caption, buttons, extra | self._media_extra(bot, piece, file), call)
 
-    def album(self, bot: Bot, params: Params, call: Call) -> Any:
+    def album(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         """All or nothing. Buttons are ignored, not refused; one album takes one slot."""
         pieces = read_album(params)
         chat = find_chat(self._world, params, "write")
@@ -66,19 +66,19 @@ class Sending:
             for piece, file in zip(pieces, files, strict=True)
         ]
 
-    def _album_item(self, bot: Bot, piece: Piece, number: int) -> File:
+    def _album_item(self, bot: Bot, piece: RequestedMedia, number: int) -> TelegramFile:
         try:
             return self._intake.take_in(bot, piece)
         except RefusedInside as refused:
             raise named("failed_to_send_item", number=number, code=refused.raw) from None
 
-    def _group(self, pieces: list[Piece]) -> dict[str, Any]:
+    def _group(self, pieces: list[RequestedMedia]) -> dict[str, Any]:
         if len(pieces) == 1:
             return {}
         self._albums += 1
         return {"media_group_id": str(13_000_000_000_000_000 + self._albums)}
 
-    def _media_extra(self, bot: Bot, piece: Piece, file: File) -> dict[str, Any]:
+    def _media_extra(self, bot: Bot, piece: RequestedMedia, file: TelegramFile) -> dict[str, Any]:
         fields = shapes.media_fields(file, self._files.id_for(bot, file))
         return {"media": shapes.media_shown(file)} | fields | piece.options
 
@@ -86,12 +86,12 @@ class Sending:
         token = ("telegram", bot.token)
         wait = self._windows.take((token, bot.limits), ((*token, chat.id), chat.limits))
         if wait:
-            raise RateLimited(wait)
+            raise TelegramRateLimited(wait)
 
     def _show(
-        self, bot: Bot, chat: Chat, written: Formatted, buttons: Any, extra: dict[str, Any], call: Call
+        self, bot: Bot, chat: Chat, written: Formatted, buttons: Any, extra: dict[str, Any], call: ProviderCall
     ) -> dict[str, Any]:
-        post = Post(
+        post = ChatPost(
             id=chat.last_id + 1,
             bot=bot,
             at=self._clock.now(),

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from autopost_simulator.telegram.files import File
-from autopost_simulator.world import Bot, Chat, Post
+from autopost_simulator.telegram.files import TelegramFile
+from autopost_simulator.world import Bot, Chat, ChatPost
 
 
 def user(bot: Bot) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def full_chat(shown: Chat) -> dict[str, Any]:
     }
 
 
-def message(where: Chat, post: Post) -> dict[str, Any]:
+def message(where: Chat, post: ChatPost) -> dict[str, Any]:
     """``media`` in ``extra`` is for the page and for tests; the Bot API shows it as the fields beside it."""
     place = chat(where)
     shape: dict[str, Any] = {"message_id": post.id, "date": int(post.at.timestamp()), "chat": place}
@@ -54,11 +54,11 @@ def message(where: Chat, post: Post) -> dict[str, Any]:
     return shape
 
 
-def _written(text: str, entities: str, post: Post) -> dict[str, Any]:
+def _written(text: str, entities: str, post: ChatPost) -> dict[str, Any]:
     return {text: post.text, entities: post.markup} if post.markup else {text: post.text}
 
 
-def media_fields(file: File, file_id: str) -> dict[str, Any]:
+def media_fields(file: TelegramFile, file_id: str) -> dict[str, Any]:
     """The fields a message has for its media; an animation also shows as the document it once was."""
     known = {"file_id": file_id, "file_unique_id": file.unique_id, "file_size": file.size}
     if file.kind == "photo":
@@ -72,7 +72,7 @@ def media_fields(file: File, file_id: str) -> dict[str, Any]:
     return {file.kind: told}
 
 
-def media_shown(file: File) -> list[dict[str, Any]]:
+def media_shown(file: TelegramFile) -> list[dict[str, Any]]:
     """``extra["media"]`` of a post, as the page and the tests read it; the bytes are at ``url``."""
     return [
         {
@@ -88,7 +88,7 @@ def media_shown(file: File) -> list[dict[str, Any]]:
     ]
 
 
-def file_path(file: File, file_id: str) -> dict[str, Any]:
+def file_path(file: TelegramFile, file_id: str) -> dict[str, Any]:
     return {
         "file_id": file_id,
         "file_unique_id": file.unique_id,

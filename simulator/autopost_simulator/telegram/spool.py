@@ -1,4 +1,4 @@
-"""The bytes of uploads, in files without a name: nothing is left behind, however the process ends.
+"""The bytes of uploads in unnamed temporary files, which never outlive the process.
 
 There are two generations at most. When the younger is full, the older goes with all it held. So the disk
 never holds more than two generations and one upload, and memory only where each content lies.
@@ -48,7 +48,7 @@ class Spool:
         return digest
 
     def get(self, digest: str) -> bytes | None:
-        """``None`` when it was never put, or went with its generation."""
+        """``None`` when it was never stored, or its generation was dropped."""
         for generation in reversed(self._generations):
             content = generation.get(digest)
             if content is not None:

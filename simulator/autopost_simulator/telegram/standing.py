@@ -1,4 +1,4 @@
-"""How a bot stands in a Telegram chat: its role, what it may not send, and the topics of a forum."""
+"""The membership of a bot in a Telegram chat: its role, its restrictions, and forum topics."""
 
 from typing import Literal
 

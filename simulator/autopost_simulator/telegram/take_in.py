@@ -1,13 +1,13 @@
-"""Take in a piece of media: an upload, a file sent before, or an address, each with its own refusals."""
+"""Resolve the media of a call: an upload, a file id or a URL, each with its own errors."""
 
 import mimetypes
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from autopost_simulator.image_size import picture
-from autopost_simulator.telegram.files import File, Files
-from autopost_simulator.telegram.media import Piece
-from autopost_simulator.telegram.params import Upload
+from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
+from autopost_simulator.telegram.media import RequestedMedia
+from autopost_simulator.telegram.params import MultipartFile
 from autopost_simulator.telegram.refusal import RefusedInside, named
 from autopost_simulator.telegram.remote import Web, full_address, is_address
 from autopost_simulator.telegram.standing import MediaKind
@@ -22,19 +22,19 @@ _FAMILY: dict[MediaKind, str] = {"video": "video/mp4", "animation": "video/mp4",
 
 
 class Intake:
-    def __init__(self, files: Files, web: Web) -> None:
+    def __init__(self, files: TelegramFiles, web: Web) -> None:
         self._files = files
         self._web = web
 
-    def take_in(self, bot: Bot, piece: Piece) -> File:
-        """A file sent again keeps what it was; what the call says of it is ignored, as Telegram does."""
-        if isinstance(piece.source, Upload):
+    def take_in(self, bot: Bot, piece: RequestedMedia) -> TelegramFile:
+        """A file id keeps its attributes; those of the call are ignored, as in Telegram."""
+        if isinstance(piece.source, MultipartFile):
             return self._uploaded(bot, piece, piece.source)
         if is_address(piece.source):
             return self._fetched(bot, piece, full_address(piece.source))
         return self._files.sent_again(bot, piece.source, piece.kind)
 
-    def _uploaded(self, bot: Bot, piece: Piece, upload: Upload) -> File:
+    def _uploaded(self, bot: Bot, piece: RequestedMedia, upload: MultipartFile) -> TelegramFile:
         size = len(upload.content)
         if size > LARGEST_UPLOAD:
             raise named("entity_too_large")
@@ -44,17 +44,19 @@ class Intake:
             raise named("photo_is_too_big", size=size)
         return self._keep(bot, piece, upload.content, upload.name, _content_type(piece.kind, upload.name))
 
-    def _fetched(self, bot: Bot, piece: Piece, url: str) -> File:
+    def _fetched(self, bot: Bot, piece: RequestedMedia, url: str) -> TelegramFile:
         page = self._web.fetch(url, piece.kind)
         name = PurePosixPath(urlsplit(url).path).name or None
         return self._keep(bot, piece, page.body, name, page.content_type)
 
-    def _keep(self, bot: Bot, piece: Piece, content: bytes, name: str | None, content_type: str) -> File:
+    def _keep(
+        self, bot: Bot, piece: RequestedMedia, content: bytes, name: str | None, content_type: str
+    ) -> TelegramFile:
         attributes = piece.attributes
         if piece.kind == "photo":
             name = None
             attributes, content_type = _checked_photo(content)
-        file = File(
+        file = TelegramFile(
             kind=piece.kind,
             sha256=self._files.store(content),
             size=len(content),
@@ -66,7 +68,7 @@ class Intake:
 
 
 def _checked_photo(content: bytes) -> tuple[dict[str, int], str]:
-    """The bytes are kept as they came: Telegram would make a JPEG of them, in several sizes."""
+    """The bytes are stored unchanged; Telegram would convert them to JPEG in several sizes."""
     seen = picture(content)
     if seen is None:
         raise RefusedInside("IMAGE_PROCESS_FAILED")

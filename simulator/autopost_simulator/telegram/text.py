@@ -19,7 +19,7 @@ _PARSERS: dict[str, Parser] = {"html": parse_html, "markdown": parse_markdown, "
 
 
 def message_text(params: Params, *, too_long: str = "message_is_too_long") -> Formatted:
-    """Lengths are of what is left after parsing, in code points."""
+    """Lengths are measured after parsing, in code points."""
     formatted = _formatted(params, "text", "entities")
     if not formatted.text:
         raise named("message_text_is_empty")
@@ -56,7 +56,7 @@ def _formatted(params: Params, name: str, entities: str) -> Formatted:
 
 
 def _given(params: Params, name: str) -> list[Entity]:
-    """Entities the caller worked out alone."""
+    """Entities given by the caller."""
     try:
         given: Any = params.structure(name) or []
         return [_checked(entity) for entity in msgspec.convert(given, list[dict[str, Any]])]

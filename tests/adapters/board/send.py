@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
-from autopost_adapters.base import Accepted, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
+from autopost_adapters.base import AcceptedPart, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
 from autopost_adapters.classify import Rule, classify, snippet_of, unreachable, unreadable, wait_asked, without_bytes
 from autopost_adapters.multipart import multipart
 from autopost_contracts.outcomes import Category, Failed, Scope
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpAnswer, HttpError
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpAnswer, HttpError
 from msgspec import Struct
 
 RULES = (
@@ -33,6 +33,7 @@ class BoardAdapter:
     platform = "board"
     uploads_apart = False
     can_find = False
+    identifies_by_call = True
     patience: Mapping[str, Sequence[timedelta]] = {}
 
     def __init__(self, http: Http, url: str, timeout: timedelta) -> None:
@@ -43,7 +44,7 @@ class BoardAdapter:
     async def identify(self, token: Secret) -> str | Failed:
         return "the board"
 
-    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         names = [one if isinstance(one, str) else f"p{number}" for number, one in enumerate(media)]
         files = {name: one for name, one in zip(names, media, strict=True) if not isinstance(one, str)}
         notice = msgspec.json.encode({"text": part.text, "pictures": names}).decode()
@@ -68,10 +69,10 @@ class BoardAdapter:
 
     async def find(
         self, part: Part, target: Target, since: datetime, other_than: Collection[str]
-    ) -> Accepted | Failed | None:
+    ) -> AcceptedPart | Failed | None:
         raise TypeError("nobody can be asked what a room holds")
 
-    def _read(self, answer: HttpAnswer, part: Part) -> Accepted | Failed:
+    def _read(self, answer: HttpAnswer, part: Part) -> AcceptedPart | Failed:
         kind: type[Pinned] | type[Refusal] = Pinned if answer.status == 200 else Refusal
         try:
             told = msgspec.json.decode(answer.body, type=kind)
@@ -79,7 +80,7 @@ class BoardAdapter:
             told = Refusal()
         if isinstance(told, Pinned):
             held = tuple(Held(provider_id=one) for one in told.pictures) if isinstance(part, MediaPart) else ()
-            return Accepted(provider_ids=(str(told.notice),), held=held)
+            return AcceptedPart(provider_ids=(str(told.notice),), held=held)
         if answer.status == 200:
             return unreadable(answer)
         return classify(RULES, answer.status, told.error, retry_after_ms=wait_asked(answer), snippet=snippet_of(answer))

@@ -6,7 +6,7 @@ connection that stands by: what others see, and the complaints of ``db.consisten
 """
 
 import asyncpg
-from db.consistency import COMPLAINTS
+from db.support.consistency import COMPLAINTS
 
 INSTALL = (
     """
@@ -44,7 +44,8 @@ BEGIN
         sending_lease_until = sending_lease_until - p_by, slot_at = slot_at - p_by, created_at = created_at - p_by,
         updated_at = updated_at - p_by
     WHERE workspace_id = p_ws;
-    UPDATE delivery_queue SET sort_at = sort_at - p_by, lease_until = lease_until - p_by WHERE workspace_id = p_ws;
+    UPDATE delivery_queue SET sort_at = sort_at - p_by, due_at = due_at - p_by, lease_until = lease_until - p_by
+    WHERE workspace_id = p_ws;
     UPDATE channels SET next_allowed_at = next_allowed_at - p_by, paused_until = paused_until - p_by
     WHERE workspace_id = p_ws;
     UPDATE platform_limits SET next_allowed_at = next_allowed_at - p_by WHERE workspace_id = p_ws;

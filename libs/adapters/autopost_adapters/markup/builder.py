@@ -17,6 +17,10 @@ class Builder:
     def add(self, text: str) -> None:
         self._pieces.append(text)
 
+    def add_each(self, characters: str) -> None:
+        """As pieces of their own."""
+        self._pieces.extend(characters)
+
     @property
     def here(self) -> int:
         return len(self._pieces)

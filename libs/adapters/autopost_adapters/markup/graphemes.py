@@ -6,6 +6,7 @@ enough (scripts with conjuncts, Hangul letters) a boundary is denied that the st
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 _JOINER = "\u200d"
 # What combines and is not called a mark: the joiners, Thai and Lao am, halfwidth voice marks, skin tones, tags.
@@ -14,7 +15,6 @@ _PREPENDS = re.compile(
     "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\U000110bd\U000110cd\U000111c2\U000111c3\U0001193f\U00011941"
     "\U00011a3a\U00011a84-\U00011a89\U00011d46]"
 )
-_FLAG = re.compile("[\U0001f1e6-\U0001f1ff]")
 _VOWEL_OR_FINAL = re.compile("[\u1160-\u11ff\ud7b0-\ud7fb]")
 _LEADING = re.compile("[\u1100-\u115f\ua960-\ua97c]")
 _HANGUL = re.compile("[\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb]")
@@ -25,12 +25,28 @@ def is_boundary(text: str, at: int) -> bool:
     """Whether ``text`` may be cut before the character at this position."""
     if at <= 0 or at >= len(text):
         return True
-    before, after = text[at - 1], text[at]
+    return _parts(text[at - 1], text[at]) and not _splits_flag(text, at)
+
+
+def boundaries(text: str, until: int) -> Iterator[int]:
+    """All of them between 0 and ``until``, in one pass: a run of flags is not counted anew at each of its letters."""
+    letters = 0
+    before = text[:1]
+    for at in range(1, min(until, len(text))):
+        after = text[at]
+        letters = letters + 1 if _is_flag_letter(before) else 0
+        if _parts(before, after) and not (letters % 2 and _is_flag_letter(after)):
+            yield at
+        before = after
+
+
+def _parts(before: str, after: str) -> bool:
+    """Whether there is a boundary between two characters, unless they are the letters of a flag."""
     if before < "\u0300" and after < "\u0300":
         return not (before == "\r" and after == "\n")
     if before in "\r\n" or after in "\r\n":
         return True
-    return not (_extends(after) or _binds(before, after) or _splits_flag(text, at))
+    return not (_extends(after) or _binds(before, after))
 
 
 def _extends(character: str) -> bool:
@@ -45,9 +61,13 @@ def _binds(before: str, after: str) -> bool:
 
 def _splits_flag(text: str, at: int) -> bool:
     """Two letters make a flag: an odd number of them before the cut leaves one alone."""
-    if not (_FLAG.match(text[at]) and _FLAG.match(text[at - 1])):
+    if not (_is_flag_letter(text[at]) and _is_flag_letter(text[at - 1])):
         return False
     letters = 0
-    while letters < at and _FLAG.match(text[at - 1 - letters]):
+    while letters < at and _is_flag_letter(text[at - 1 - letters]):
         letters += 1
     return letters % 2 == 1
+
+
+def _is_flag_letter(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from html.entities import html5
 from typing import Literal
 
+from autopost_runtime.secrets import redaction
 from msgspec import Struct
 
 from autopost_adapters.markup.builder import Builder
@@ -38,14 +39,15 @@ _SIMPLE: Mapping[str, Kind] = {
     "del": "strike",
     "tg-spoiler": "spoiler",
     "mark": "highlight",
-    "h1": "heading",
 }
-_BLOCKS = frozenset({"p", "div", "ul", "ol", "li", "table", "tr", "section", "h2", "h3", "h4", "h5", "h6"})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+"""Lines of their own, in bold."""
+_BLOCKS = _HEADINGS | {"p", "div", "ul", "ol", "li", "table", "tr", "section"}
 
 
 def read_html(text: str) -> tuple[Marked, str | None]:
     """The text, and the first thing that is wrong with its markup, if anything is."""
-    reader = _Reader()
+    reader = _HtmlReader()
     at = 0
     for token in _TOKEN.finditer(text):
         reader.text(text[at : token.start()])
@@ -55,7 +57,7 @@ def read_html(text: str) -> tuple[Marked, str | None]:
     return reader.finish()
 
 
-class _Open(Struct, frozen=True):
+class _OpenTag(Struct, frozen=True):
     """A tag that is not closed yet. ``kind`` is ``None`` where the tag is known and says nothing of its own."""
 
     tag: str
@@ -65,70 +67,81 @@ class _Open(Struct, frozen=True):
     format: str = ""
 
 
-class _Reader:
+class _HtmlReader:
     def __init__(self) -> None:
         self._out = Builder()
-        self._open: list[_Open] = []
+        self._open: list[_OpenTag] = []
         self._wrong: str | None = None
         self._languages: dict[int, str] = {}
+        self._is_behind_heading = False
 
     def text(self, text: str) -> None:
-        if text:
-            self._out.add(_unescape(text))
+        if not text:
+            return
+        if self._is_behind_heading and not text.startswith("\n"):
+            self._out.add("\n")
+        self._is_behind_heading = False
+        self._out.add(_unescape(text))
 
     def token(self, token: re.Match[str]) -> None:
         name = (token["tag"] or "").lower()
         if token[0].startswith("<!--"):
             return
         if not name:
-            self._note(f"{token.string[token.start() : token.start() + 12]!r} is not a tag; write &lt; for <")
+            self._note(
+                f"{redaction.quoted(token.string[token.start() : token.start() + 12])!r} is not a tag; escape < as &lt;"
+            )
             self._out.add(token[0])
         elif name == "br":
+            self._is_behind_heading = False
             self._out.add("\n")
         elif token["end"]:
             self._end(name)
         elif _CLOSES_ITSELF.search(token["rest"]):
-            self._note(f"<{name}/> is not a tag that can be shown")
+            self._note(f"<{redaction.quoted(name)}/> is not a supported tag")
         else:
             self._start(name, _attributes(token["rest"]))
 
     def finish(self) -> tuple[Marked, str | None]:
         if self._open:
-            self._note(f"<{self._open[-1].tag}> is never closed")
+            self._note(f"<{redaction.quoted(self._open[-1].tag)}> is not closed")
         return self._out.marked(), self._wrong
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         here = self._out.here
         match name:
             case "a":
-                self._open.append(_Open(name, here, self._link(attributes), attributes.get("href", "").strip()))
+                self._open.append(_OpenTag(name, here, self._link(attributes), attributes.get("href", "").strip()))
             case "blockquote":
                 kind: Kind = "expandable_quote" if "expandable" in attributes else "quote"
-                self._open.append(_Open(name, here, kind))
+                self._open.append(_OpenTag(name, here, kind))
             case "pre":
-                self._open.append(_Open(name, here, "pre"))
+                self._open.append(_OpenTag(name, here, "pre"))
             case "code":
-                self._open.append(_Open(name, here, "code", attributes.get("class", "")))
+                self._open.append(_OpenTag(name, here, "code", attributes.get("class", "")))
             case "span" if attributes.get("class") == "tg-spoiler":
-                self._open.append(_Open(name, here, "spoiler"))
+                self._open.append(_OpenTag(name, here, "spoiler"))
             case "tg-emoji":
-                self._open.append(_Open(name, here, *self._numbered("custom_emoji", attributes, "emoji-id")))
+                self._open.append(_OpenTag(name, here, *self._numbered("custom_emoji", attributes, "emoji-id")))
             case "tg-time":
                 told = self._numbered("time", attributes, "unix")
-                self._open.append(_Open(name, here, *told, attributes.get("format", "")))
+                self._open.append(_OpenTag(name, here, *told, attributes.get("format", "")))
             case _:
-                self._open.append(_Open(name, here, self._simple(name)))
+                self._open.append(_OpenTag(name, here, self._simple(name)))
 
     def _simple(self, name: str) -> Kind | None:
+        if name in _HEADINGS:
+            self._break_line(name)
+            return "bold"
         kind = _SIMPLE.get(name)
         if kind is None:
-            self._note(f"<{name}> is not a tag that can be shown")
+            self._note(f"<{redaction.quoted(name)}> is not a supported tag")
             self._break_line(name)
         return kind
 
     def _link(self, attributes: Mapping[str, str]) -> Literal["link"] | None:
         url = attributes.get("href", "").strip()
-        wrong = wrong_address(url) if url else "there is no href"
+        wrong = wrong_address(url) if url else "href is missing"
         if wrong:
             self._note(f"<a>: {wrong}")
         return None if wrong else "link"
@@ -142,9 +155,10 @@ class _Reader:
 
     def _end(self, name: str) -> None:
         if not self._open or self._open[-1].tag != name:
-            self._note(f"</{name}> closes nothing that is open")
+            self._note(f"</{redaction.quoted(name)}> has no matching opening tag")
             return
         opened = self._open.pop()
+        self._is_behind_heading |= name in _HEADINGS
         if opened.kind == "code":
             self._end_code(opened)
         elif opened.kind == "pre":
@@ -154,7 +168,7 @@ class _Reader:
         else:
             self._break_line(name)
 
-    def _end_code(self, opened: _Open) -> None:
+    def _end_code(self, opened: _OpenTag) -> None:
         """Inside ``pre`` it only names the language."""
         outer = self._open[-1] if self._open else None
         if outer is None or outer.kind != "pre":

@@ -3,13 +3,19 @@
     **b** __b__ *i* _i_ ~~s~~ ++u++ ^^highlight^^ ||spoiler|| `code` [text](address) > quote # heading
     and code between lines of three backticks, which may name a language
 
-A mark without its pair is text, never an error, and so is one behind a backslash. A line break is shown as one. Lists,
-tables, pictures and raw HTML are text as well. It is read by hand: a CommonMark library knows neither of the four marks
+Which mark opens, which closes, and which two are a pair is what CommonMark says of emphasis. A mark without its pair is
+text, never an error, and so is one behind a backslash. A heading is a line in bold, a line break is shown as one. Lists
+and tables, pictures and raw HTML are text. It is read by hand: a CommonMark library knows neither of the four marks
 that MAX adds, joins the lines of a paragraph, and would have to be undone more than it would do.
 """
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
 
 from autopost_adapters.markup.builder import Builder
 from autopost_adapters.markup.links import wrong_address
@@ -29,34 +35,64 @@ PAIRS: Mapping[str, Kind] = {
 
 _MARK = re.compile(r"[\\`\[*_~+^|]|https?://")
 _TICKS = re.compile(r"`+")
+_TICK_OR_ESCAPE = re.compile(r"\\.|`+", re.DOTALL)
+_BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _LANGUAGE = re.compile(r"([\w+#.-]*)[^\S\n]*\n")
 # Up to one pair of brackets may stand in an address, as in CommonMark's simplest form.
 _ADDRESS = re.compile(r"\(\s*<?([^\s()<>]{1,2048}(?:\([^\s()<>]*\)[^\s()<>]*)?)>?\s*\)")
 _BARE_ADDRESS = re.compile(r"https?://[^\s<>`*|\[\]()\\]*[^\s<>`*|\[\]()\\_~+^.,!?;:'\"]")
-_QUOTED = re.compile(r" {0,3}> ?")
-_HEADING = re.compile(r" {0,3}#{1,6} +(?=\S)")
-_FENCE = re.compile(r" {0,3}(?=`{3})")
+# However far a line is moved in: whoever normalises a text takes that away.
+_GAP = r"[ \t\v\f\x1c-\x1f]"
+_BLANK = re.compile(rf"{_GAP}*\n")
+_QUOTED = re.compile(rf"{_GAP}*> ?")
+_HEADING = re.compile(rf"{_GAP}*#{{1,6}}{_GAP}+(?=\S)")
+_FENCE = re.compile(rf"{_GAP}*(?=`{{3}})")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def read_markdown(text: str) -> tuple[Marked, str | None]:
     """The text, and the first thing that is wrong: only a link can be."""
-    reader = _Reader()
+    marked, wrong, _ = read_markdown_closely(text)
+    return marked, wrong
+
+
+def read_markdown_closely(text: str) -> tuple[Marked, str | None, str | None]:
+    """Also the first mark that was opened and never closed."""
+    reader = _MarkdownReader()
     reader.blocks(text)
-    return reader.out.marked(), reader.wrong
+    return reader.out.marked(), reader.wrong, reader.unclosed
 
 
-class _Reader:
+def code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """From where to where there may be code, marks included: all that is read as code, and a little more in quotes."""
+    at, ticks = 0, _Ticks(text)
+    while at < len(text):
+        starts_line = at == 0 or text[at - 1] == "\n"
+        opening = _fence_at(text, at) if starts_line else None
+        if opening and (end := _fence_end(text, at, ticks)):
+            yield opening.start(), end
+        else:
+            end = _words_end(text, at) if starts_line else _paragraph_end(text, at)
+            for since, until in _code_within(text[at:end]):
+                yield at + since, at + until
+        at = end
+
+
+class _MarkdownReader:
     def __init__(self) -> None:
         self.out = Builder()
         self.wrong: str | None = None
+        self.unclosed: str | None = None
+
+    def note_unclosed(self, mark: str) -> None:
+        self.unclosed = self.unclosed or mark
 
     def blocks(self, text: str, depth: int = 0) -> None:
         """``depth``: a quote in a quote is found, to be told; one more level is text."""
-        at = 0
+        at, ticks = 0, _Ticks(text)
         while at < len(text):
             starts_line = at == 0 or text[at - 1] == "\n"
-            at = (starts_line and self._block(text, at, depth)) or self._paragraph(text, at)
+            at = (starts_line and self._block(text, at, depth, ticks)) or self._paragraph(text, at)
 
     def link(self, since: int, address: str) -> None:
         url = _ESCAPED.sub(r"\1", address)
@@ -78,18 +114,24 @@ class _Reader:
         self.out.add(inner[opening.end() :].removesuffix("\n") if opening else inner)
         self.out.cover("pre", since, opening[1] if opening else "")
 
-    def _block(self, text: str, at: int, depth: int) -> int:
+    def _block(self, text: str, at: int, depth: int, ticks: "_Ticks") -> int:
         """Where the block that begins here ends; 0 when none does."""
         if depth < 2 and _QUOTED.match(text, at):
             return self._quote(text, at, depth)
         if heading := _HEADING.match(text, at):
             return self._heading(text, heading.end())
-        return self._fence(text, at)
+        return self._fence(text, at, ticks)
 
     def _paragraph(self, text: str, at: int) -> int:
         end = _paragraph_end(text, at)
-        _Inline(self, text[at:end]).read()
+        self._inline(text[at:end])
         return end
+
+    def _inline(self, text: str) -> None:
+        if _MARK.search(text):
+            _Inline(self, text).read()
+        else:
+            self.out.add(text)
 
     def _quote(self, text: str, at: int, depth: int) -> int:
         lines = []
@@ -105,30 +147,41 @@ class _Reader:
     def _heading(self, text: str, at: int) -> int:
         end = _line_end(text, at)
         since = self.out.here
-        _Inline(self, text[at:end]).read()
-        self.out.cover("heading", since)
+        self._inline(text[at:end])
+        self.out.cover("bold", since)
         return end
 
-    def _fence(self, text: str, at: int) -> int:
-        fence = _FENCE.match(text, at)
-        ticks = fence and _TICKS.match(text, fence.end())
-        if not ticks:
+    def _fence(self, text: str, at: int, ticks: "_Ticks") -> int:
+        opening = _fence_at(text, at)
+        end = _fence_end(text, at, ticks)
+        if opening is None or not end:
             return 0
-        end = _closing(text, ticks)
-        if end < 0:
-            return 0
-        self.code(text[ticks.end() : end], len(ticks[0]))
-        return end + len(ticks[0])
+        size = len(opening[0])
+        self.code(text[opening.end() : end - size], size)
+        return end
+
+
+class _Opener(Struct):
+    """A run of one character that may open what a later run closes."""
+
+    character: str
+    piece: int
+    """Its characters are pieces of their own, the first of them here."""
+    left: int
+    size: int
+    closes: bool
 
 
 class _Inline:
     """One stretch of text without blocks in it."""
 
-    def __init__(self, reader: _Reader, text: str, *, in_link: bool = False) -> None:
+    def __init__(self, reader: _MarkdownReader, text: str, *, in_link: bool = False) -> None:
         self._reader, self._out, self._text = reader, reader.out, text
-        self._open: list[tuple[str, int]] = []
-        self._waiting: dict[str, int] = dict.fromkeys(PAIRS, 0)
+        self._open: list[_Opener] = []
+        self._bottom: dict[tuple[str, bool, int], int] = {}
+        """By what a run is: how much of the stack was looked through for it in vain."""
         self._unclosed: set[int] = set()
+        self._ticks = _Ticks(text)
         self._brackets = {} if in_link else _brackets(text)
 
     def read(self) -> None:
@@ -137,6 +190,7 @@ class _Inline:
             self._add(self._text[at : mark.start()])
             at = self._mark(mark)
         self._add(self._text[at:])
+        self._give_up(0)
 
     def _mark(self, mark: re.Match[str]) -> int:
         at = mark.start()
@@ -168,9 +222,10 @@ class _Inline:
     def _code(self, at: int) -> int:
         ticks = _TICKS.match(self._text, at)
         size = len(ticks[0]) if ticks else 0
-        end = -1 if ticks is None or size in self._unclosed else _closing(self._text, ticks)
+        end = -1 if ticks is None or size in self._unclosed else self._ticks.closing(ticks)
         if end < 0:
             self._unclosed.add(size)
+            self._reader.note_unclosed("`" * min(size, 3))
             self._add("`" * size)
             return at + size
         self._reader.code(self._text[at + size : end], size)
@@ -193,46 +248,91 @@ class _Inline:
         end = at + 1
         while self._text.startswith(character, end):
             end += 1
-        left = end - at
-        before, after = self._text[max(at - 1, 0) : at], self._text[end : end + 1]
-        closes = bool(before) and not before.isspace() and not (character == "_" and after.isalnum())
-        opens = bool(after) and not after.isspace() and not (character == "_" and before.isalnum())
-        while closes and (mark := self._match(character, left)):
-            self._close(mark)
-            left -= len(mark)
-        while left:
-            mark = character * 2 if left > 1 else character
-            if opens and mark in PAIRS:
-                self._open.append((mark, self._out.here))
-                self._waiting[mark] += 1
-            self._add(mark)
-            left -= len(mark)
+        size = left = end - at
+        opens, closes = _flanks(character, self._text[at - 1 : at] if at else "", self._text[end : end + 1])
+        if closes:
+            left = self._close(character, size, opens)
+        if opens and left >= _least(character):
+            self._open.append(_Opener(character, self._out.here, left, size, closes))
+            self._out.add_each(character * left)
+        else:
+            self._add(character * left)
         return end
 
-    def _match(self, character: str, left: int) -> str | None:
-        """The open mark that a run closes next: one of its own size, or the innermost where it is longer."""
-        single, double = character, character * 2
-        fitting = [mark for mark in (double, single) if self._waiting.get(mark) and len(mark) <= left]
-        if len(fitting) < 2 or left == 2:
-            return fitting[0] if fitting else None
-        return next(mark for mark, _ in reversed(self._open) if mark in fitting)
+    def _close(self, character: str, size: int, opens: bool) -> int:
+        """How much of a run is left when all that it closes is closed."""
+        left = size
+        while left >= _least(character) and (opener := self._opener(character, size, opens)):
+            taken = 2 if min(opener.left, left) > 1 else 1
+            opener.left -= taken
+            left -= taken
+            inner = opener.piece + opener.left
+            for piece in range(inner, inner + taken):
+                self._out.forget(piece)
+            self._out.cover(PAIRS[character * taken], inner + taken)
+            if opener.left < _least(character):
+                if opener.left:
+                    self._reader.note_unclosed(character * opener.left)
+                self._forget(len(self._open) - 1)
+        return left
 
-    def _close(self, mark: str) -> None:
+    def _opener(self, character: str, size: int, opens: bool) -> _Opener | None:
+        """The nearest that fits, and nothing is open above it any more."""
+        key = (character, opens, size % 3)
+        for place in range(len(self._open) - 1, self._bottom.get(key, 0) - 1, -1):
+            if _is_pair(self._open[place], character, size, opens):
+                self._give_up(place + 1)
+                return self._open[place]
+        self._bottom[key] = len(self._open)
+        return None
+
+    def _give_up(self, height: int) -> None:
         """What was opened inside and never closed stays text."""
-        while True:
-            opened, piece = self._open.pop()
-            self._waiting[opened] -= 1
-            if opened == mark:
-                break
-        self._out.forget(piece)
-        self._out.cover(PAIRS[mark], piece + 1)
+        for opener in self._open[height:]:
+            self._reader.note_unclosed(opener.character * min(opener.left, 3))
+        self._forget(height)
+
+    def _forget(self, height: int) -> None:
+        del self._open[height:]
+        for key, bottom in self._bottom.items():
+            self._bottom[key] = min(bottom, height)
+
+
+def _flanks(character: str, before: str, after: str) -> tuple[bool, bool]:
+    """Whether a run may open, and whether it may close, by what stands on either side of it."""
+    if before.isalnum() and after.isalnum():
+        return character != "_", character != "_"
+    is_space_before, is_space_after = not before or before.isspace(), not after or after.isspace()
+    is_sign_before, is_sign_after = _is_sign(before), _is_sign(after)
+    left = not is_space_after and (not is_sign_after or is_space_before or is_sign_before)
+    right = not is_space_before and (not is_sign_before or is_space_after or is_sign_after)
+    if character == "_":
+        return left and (not right or is_sign_before), right and (not left or is_sign_after)
+    return left, right
+
+
+def _is_sign(character: str) -> bool:
+    return bool(character) and not character.isalnum() and unicodedata.category(character)[0] in "PS"
+
+
+def _least(character: str) -> int:
+    """How many of it are a mark."""
+    return 1 if character in PAIRS else 2
+
+
+def _is_pair(opener: _Opener, character: str, size: int, opens: bool) -> bool:
+    """Of runs that could both open and close, the sizes decide whether they belong together."""
+    if opener.character != character or opener.left < _least(character):
+        return False
+    either = opens or opener.closes
+    return not (either and _least(character) == 1 and (opener.size + size) % 3 == 0 and (opener.size % 3 or size % 3))
 
 
 def _brackets(text: str) -> dict[int, int]:
     """For each opening bracket that has one, its closing bracket."""
     pairs: dict[int, int] = {}
     open_: list[int] = []
-    for found in re.finditer(r"\\.|[\[\]]", text, re.DOTALL):
+    for found in _BRACKET.finditer(text):
         if found[0] == "[":
             open_.append(found.start())
         elif found[0] == "]" and open_:
@@ -240,11 +340,66 @@ def _brackets(text: str) -> dict[int, int]:
     return pairs
 
 
-def _closing(text: str, ticks: re.Match[str]) -> int:
-    """Where a run of as many backticks begins, with something in between; -1 when there is none."""
-    size = len(ticks[0])
-    found = re.compile(rf"(?<!`)`{{{size}}}(?!`)").search(text, ticks.end())
-    return found.start() if found and text[ticks.end() : found.start()].strip() else -1
+class _Ticks:
+    """The runs of backticks in a text by their size, found once: each of many would look through all that follows."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._runs: dict[int, list[int]] | None = None
+
+    def closing(self, ticks: re.Match[str]) -> int:
+        """Where a run of as many backticks begins, with something in between; -1 when there is none."""
+        runs = self._by_size().get(len(ticks[0]), [])
+        place = bisect_left(runs, ticks.end())
+        if place == len(runs) or not self._text[ticks.end() : runs[place]].strip():
+            return -1
+        return runs[place]
+
+    def _by_size(self) -> dict[int, list[int]]:
+        if self._runs is None:
+            self._runs = defaultdict(list)
+            for run in _TICKS.finditer(self._text):
+                self._runs[len(run[0])].append(run.start())
+        return self._runs
+
+
+def _fence_at(text: str, at: int) -> re.Match[str] | None:
+    fence = _FENCE.match(text, at)
+    return _TICKS.match(text, fence.end()) if fence else None
+
+
+def _fence_end(text: str, at: int, ticks: _Ticks) -> int:
+    """Behind the fence that begins here; 0 when none does."""
+    opening = _fence_at(text, at)
+    end = ticks.closing(opening) if opening else -1
+    return end + len(opening[0]) if opening and end >= 0 else 0
+
+
+def _words_end(text: str, at: int) -> int:
+    """Of the heading, the quote or the paragraph that begins here."""
+    if _HEADING.match(text, at):
+        return _line_end(text, at)
+    if not _QUOTED.match(text, at):
+        return _paragraph_end(text, at)
+    while at < len(text) and _QUOTED.match(text, at):
+        at = _line_end(text, at)
+    return at
+
+
+def _code_within(text: str) -> Iterator[tuple[int, int]]:
+    at, ticks = 0, _Ticks(text)
+    vain: set[int] = set()
+    while found := _TICK_OR_ESCAPE.search(text, at):
+        at = found.end()
+        size = len(found[0])
+        if found[0][0] == "\\" or size in vain:
+            continue
+        end = ticks.closing(found)
+        if end < 0:
+            vain.add(size)
+        else:
+            at = end + size
+            yield found.start(), at
 
 
 def _line_end(text: str, at: int) -> int:
@@ -256,7 +411,7 @@ def _line_end(text: str, at: int) -> int:
 def _paragraph_end(text: str, at: int) -> int:
     """Behind the last line before a blank one or before another block."""
     at = _line_end(text, at)
-    while at < len(text) and not text.startswith("\n", at):
+    while at < len(text) and not _BLANK.match(text, at):
         if _QUOTED.match(text, at) or _HEADING.match(text, at) or _FENCE.match(text, at):
             return at
         at = _line_end(text, at)

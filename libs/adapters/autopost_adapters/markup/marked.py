@@ -4,6 +4,8 @@ HTML and Markdown are read into this, each platform's dialect is written out of 
 judged on it. Positions are code points. Entities nest or are apart, outermost first; they never cross.
 """
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Literal
 
@@ -13,7 +15,6 @@ from msgspec.structs import replace
 Kind = Literal[
     "quote",
     "expandable_quote",
-    "heading",
     "bold",
     "italic",
     "underline",
@@ -30,7 +31,6 @@ Kind = Literal[
 NAMES: dict[Kind, str] = {
     "quote": "<blockquote>",
     "expandable_quote": "<blockquote expandable>",
-    "heading": "<h1>",
     "bold": "<b>",
     "italic": "<i>",
     "underline": "<u>",
@@ -45,6 +45,7 @@ NAMES: dict[Kind, str] = {
 }
 """How a kind is called in a message to a human. The order is that of nesting where two cover the same range."""
 
+_GAP = re.compile(r"\s+")
 _RANK = {kind: rank for rank, kind in enumerate(NAMES)}
 
 
@@ -91,7 +92,8 @@ class Marked(Struct, frozen=True):
 def tidy(text: str, entities: Iterable[Entity]) -> Marked:
     """Trimmed: the text, and each entity to what is seen of it; one that covers nothing is gone."""
     lead = len(text) - len(text.lstrip())
-    trimmed = (_trimmed(text, entity) for entity in entities)
+    gaps = _Gaps(text)
+    trimmed = (gaps.trimmed(entity) for entity in entities if entity.start < entity.end)
     return Marked(text.strip(), in_order({entity.moved(-lead) for entity in trimmed if entity.start < entity.end}))
 
 
@@ -103,7 +105,27 @@ def _order(entity: Entity) -> tuple[int, int, int, str, str]:
     return entity.start, -entity.end, _RANK[entity.kind], entity.value, entity.format
 
 
-def _trimmed(text: str, entity: Entity) -> Entity:
-    seen = text[entity.start : entity.end]
-    start = entity.start + len(seen) - len(seen.lstrip())
-    return replace(entity, start=start, end=start + len(seen.strip()))
+class _Gaps:
+    """The whitespace of a text, found once: entities may be many, one in the other, over one long gap."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts: list[int] | None = None
+        self._ends: list[int] = []
+
+    def trimmed(self, entity: Entity) -> Entity:
+        """Of an entity that covers anything at all."""
+        start, end = entity.start, entity.end
+        if self._text[start].isspace():
+            start = self._gap(start)[1]
+        if self._text[end - 1].isspace():
+            end = self._gap(end - 1)[0]
+        return entity if (start, end) == (entity.start, entity.end) else replace(entity, start=start, end=end)
+
+    def _gap(self, at: int) -> tuple[int, int]:
+        """Where the gap around this position begins and ends."""
+        if self._starts is None:
+            found = [gap.span() for gap in _GAP.finditer(self._text)]
+            self._starts, self._ends = [start for start, _ in found], [end for _, end in found]
+        place = bisect_right(self._starts, at) - 1
+        return self._starts[place], self._ends[place]

@@ -1,27 +1,23 @@
 """Markdown for MAX, where it can be said without doubt.
 
 MAX publishes no grammar, so only what every reader of Markdown takes the same way is written. A mark in the middle of a
-word or over a line break, or a backslash inside one, has no Markdown here, and the caller says it in HTML.
+word or over a line break has no Markdown here, nor has what needs a fence, a quote, a backslash or a link behind an
+exclamation mark; the caller says it in HTML.
 """
 
 import re
-
-from msgspec.structs import replace
 
 from autopost_adapters.markup.markdown import read_markdown
 from autopost_adapters.markup.marked import Entity, Kind, Marked
 from autopost_adapters.markup.writing import write
 
 _TAGS: dict[Kind, tuple[str, str]] = {
-    "quote": ("> ", ""),
-    "heading": ("# ", ""),
     "bold": ("**", "**"),
     "italic": ("_", "_"),
     "underline": ("++", "++"),
     "strike": ("~~", "~~"),
     "highlight": ("^^", "^^"),
     "code": ("`", "`"),
-    "pre": ("```\n", "```"),
 }
 _SPECIAL = re.compile(r"[\\`*_\[\]]|([~+^|])(?=\1)|(?<=([~+^|]))\2|(?m:^[^\S\n]*)[#>]")
 _UNSAFE_IN_ADDRESS = re.compile(r"[\s()<>\\]")
@@ -38,18 +34,18 @@ def write_markdown(marked: Marked) -> str | None:
     if not known or "\r" in marked.text or not _is_certain(marked):
         return None
     written = write(marked, _tags, _say)
-    read, wrong = read_markdown(written)
-    return written if wrong is None and read == _without_languages(marked) else None
+    if "\\" in written or "![" in written:
+        return None
+    return written if read_markdown(written) == (marked, None) else None
 
 
 def _is_certain(marked: Marked) -> bool:
     styled_until = 0
+    has_ticks = "`" in marked.text
     for entity in marked.entities:
         seen = marked.text[entity.start : entity.end]
-        if entity.kind in ("code", "pre"):
-            certain = "`" not in marked.text and not (entity.kind == "code" and "\n" in seen)
-        elif entity.kind in ("quote", "heading"):
-            certain = True
+        if entity.kind == "code":
+            certain = not has_ticks and "\n" not in seen
         else:
             certain = _is_simple(seen) and _is_safe(entity, entity.start < styled_until)
             styled_until = max(styled_until, entity.end)
@@ -72,12 +68,4 @@ def _tags(entity: Entity) -> tuple[str, str]:
 
 
 def _say(text: str, inside: Kind | None) -> str:
-    if inside in ("code", "pre"):
-        return text
-    return escape(text).replace("\n", "\n> ") if inside == "quote" else escape(text)
-
-
-def _without_languages(marked: Marked) -> Marked:
-    """MAX shows none."""
-    entities = tuple(replace(entity, value="") if entity.kind == "pre" else entity for entity in marked.entities)
-    return Marked(marked.text, entities)
+    return text if inside == "code" else escape(text)

@@ -6,12 +6,10 @@ link, bold in bold is bold. What would be lost or laid open is told: a quote in 
 code, which would show what it hides.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-
-from msgspec.structs import replace
 
 from autopost_adapters.markup.marked import NAMES, Entity, Kind, Marked, tidy
 
@@ -19,7 +17,7 @@ LOOKS: frozenset[Kind] = frozenset({"bold", "italic", "underline", "strike", "hi
 _STYLES: frozenset[Kind] = LOOKS | {"spoiler"}
 _CODE: frozenset[Kind] = frozenset({"code", "pre"})
 _WHOLE: frozenset[Kind] = frozenset({"link", "custom_emoji", "time"})
-_BLOCKS: frozenset[Kind] = frozenset({"quote", "expandable_quote", "heading"})
+_BLOCKS: frozenset[Kind] = frozenset({"quote", "expandable_quote"})
 
 
 def nest(marked: Marked) -> tuple[Marked, str | None]:
@@ -51,7 +49,7 @@ def _is_superfluous(kind: Kind, around: frozenset[Kind]) -> bool:
 
 def _refused(kind: Kind, around: frozenset[Kind]) -> str | None:
     outer = _not_around(kind) & around
-    return f"{NAMES[kind]} cannot stand inside {NAMES[min(outer)]}" if outer else None
+    return f"{NAMES[kind]} must not be inside {NAMES[min(outer)]}" if outer else None
 
 
 def _not_around(kind: Kind) -> frozenset[Kind]:
@@ -61,7 +59,7 @@ def _not_around(kind: Kind) -> frozenset[Kind]:
     if kind in _WHOLE:
         return _CODE | _WHOLE
     if kind == "pre":
-        return _CODE | _WHOLE | {"heading", "spoiler"}
+        return _CODE | _WHOLE | {"spoiler"}
     if kind == "code":
         return frozenset({"custom_emoji", "time", "spoiler"})
     return _CODE if kind == "spoiler" else frozenset()
@@ -72,22 +70,21 @@ def _cut_at_code(entities: Sequence[Entity]) -> Iterable[Entity]:
     code = [entity for entity in entities if entity.kind in _CODE]
     starts = [hole.start for hole in code]
 
-    def holes_in(entity: Entity) -> Sequence[Entity]:
-        return code[bisect_left(starts, entity.start) : bisect_left(starts, entity.end)]
+    def has_holes(entity: Entity) -> bool:
+        return bisect_left(starts, entity.start) < bisect_left(starts, entity.end)
 
-    blocks = [entity for entity in entities if entity.kind in _BLOCKS and holes_in(entity)]
+    blocks = (entity for entity in entities if entity.kind in _BLOCKS and has_holes(entity))
+    edges = sorted({edge for other in (*code, *blocks) for edge in (other.start, other.end)})
+    hidden = frozenset(starts)
     for entity in entities:
-        holes = holes_in(entity)
-        if entity.kind in LOOKS and holes:
-            yield from _pieces(entity, holes, blocks)
+        if entity.kind in LOOKS and has_holes(entity):
+            yield from _pieces(entity, edges, hidden)
         else:
             yield entity
 
 
-def _pieces(entity: Entity, holes: Sequence[Entity], blocks: Iterable[Entity]) -> Iterable[Entity]:
-    edges = {edge for other in (*holes, *blocks) for edge in (other.start, other.end)}
-    inner = sorted(edge for edge in edges if entity.start < edge < entity.end)
-    hidden = {hole.start for hole in holes}
+def _pieces(entity: Entity, edges: Sequence[int], hidden: frozenset[int]) -> Iterable[Entity]:
+    inner = edges[bisect_right(edges, entity.start) : bisect_left(edges, entity.end)]
     for start, end in pairwise((entity.start, *inner, entity.end)):
         if start not in hidden:
-            yield replace(entity, start=start, end=end)
+            yield Entity(entity.kind, start, end, entity.value, entity.format)

@@ -1,13 +1,14 @@
 """Read what MAX answers. A refusal may come as text, or without a body."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from autopost_contracts.outcomes import Failed
-from autopost_runtime.http import HttpAnswer
+from autopost_runtime.http.client import HttpAnswer
 from msgspec import Struct
 
+from autopost_adapters.answers import identifier, reader, words
 from autopost_adapters.classify import Rule, classify, snippet_of, unreadable, wait_asked, with_answer
 from autopost_adapters.max.classify import RULES, UPLOAD_RULES
 
@@ -17,31 +18,33 @@ PAUSE_MS = 1000
 """After a 429 that names no time; nobody has seen MAX name one."""
 
 
-class Body(Struct, frozen=True):
-    mid: str
+class MessageBody(Struct, frozen=True):
+    mid: Any
 
 
-class Message(Struct, frozen=True):
-    body: Body
+class SentMessage(Struct, frozen=True):
+    body: MessageBody
 
 
-class Sent(Struct, frozen=True):
-    message: Message
+class SendResponse(Struct, frozen=True):
+    message: SentMessage
 
 
-class Refusal(Struct, frozen=True):
-    code: str = ""
-    message: str = ""
+class ErrorResponse(Struct, frozen=True):
+    code: Any = ""
+    message: Any = ""
 
 
-_sent = msgspec.json.Decoder(Sent).decode
-_refusal = msgspec.json.Decoder(Refusal).decode
+_sent = reader(SendResponse)
+_refusal = reader(ErrorResponse)
 
 
 def read(answer: HttpAnswer) -> str | Failed:
     """The id of the message that was sent."""
     told = parse(answer, _sent)
-    return told if isinstance(told, Failed) else told.message.body.mid
+    if isinstance(told, Failed):
+        return told
+    return identifier(told.message.body.mid) or with_answer(unreadable(answer), answer)
 
 
 def parse(answer: HttpAnswer, decode: Callable[[bytes], T], rules: Sequence[Rule] = RULES) -> T | Failed:
@@ -49,7 +52,7 @@ def parse(answer: HttpAnswer, decode: Callable[[bytes], T], rules: Sequence[Rule
         return with_answer(_refused(answer, rules), answer)
     try:
         return decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except msgspec.DecodeError:
         return with_answer(unreadable(answer), answer)
 
 
@@ -61,12 +64,12 @@ def parse_upload(answer: HttpAnswer, decode: Callable[[bytes], T]) -> T | Failed
 def _refused(answer: HttpAnswer, rules: Sequence[Rule]) -> Failed:
     try:
         told = _refusal(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        told = Refusal()
+    except msgspec.DecodeError:
+        told = ErrorResponse()
     return classify(
         rules,
         answer.status,
-        f"{told.code} {told.message}".strip(),
+        f"{words(told.code)} {words(told.message)}".strip(),
         retry_after_ms=_wait(answer),
         snippet=snippet_of(answer),
     )

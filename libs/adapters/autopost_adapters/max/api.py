@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from autopost_contracts.outcomes import Failed
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpAnswer, HttpError
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpAnswer, HttpError
 from msgspec import Struct
 
 from autopost_adapters.base import Http, MediaMissing, MediaUnreadable, Source

@@ -35,7 +35,9 @@ UPLOAD_RULES = (
     Rule(413, "", P, DELIVERY, "media_too_large"),
     Rule(415, "", P, DELIVERY, "media_unsupported"),
     Rule(None, "extension is forbidden", P, DELIVERY, "media_unsupported"),
+    Rule(400, "", P, DELIVERY, "upload_refused"),
+    Rule(403, "", P, DELIVERY, "upload_refused"),
     Rule(429, "", T, PLATFORM, "rate_limited"),
     Rule(None, "", T, DELIVERY, "upload_refused"),
 )
-"""A link may be spent or gone; the next attempt gets a new one."""
+"""What a host does not want it never takes. A link may be gone (404); the next attempt gets a new one."""

@@ -6,13 +6,15 @@ more to look through than a few pages, the answer is that nobody knows.
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 from autopost_contracts.outcomes import Failed, Scope
 from autopost_contracts.plan import MediaPart, Part
 from msgspec import Struct
 
-from autopost_adapters.base import Accepted, Target
+from autopost_adapters.answers import identifier, reader
+from autopost_adapters.base import AcceptedPart, Target
 from autopost_adapters.markup.html import read_html
 from autopost_adapters.markup.markdown import read_markdown
 from autopost_adapters.max.answers import parse
@@ -26,38 +28,38 @@ CLOCKS = timedelta(minutes=1)
 _MEDIA = ("image", "video", "audio", "file")
 
 
-class Button(Struct, frozen=True):
+class FoundButton(Struct, frozen=True):
     text: str = ""
     url: str = ""
 
 
-class Payload(Struct, frozen=True):
-    buttons: list[list[Button]] = []
+class AttachmentPayload(Struct, frozen=True):
+    buttons: list[list[FoundButton]] = []
 
 
 class Attachment(Struct, frozen=True):
     type: str
-    payload: Payload | None = None
+    payload: AttachmentPayload | None = None
 
 
-class Body(Struct, frozen=True):
-    mid: str
+class FoundBody(Struct, frozen=True):
+    mid: Any
     text: str | None = None
     attachments: list[Attachment] | None = None
 
 
-class Sender(Struct, frozen=True):
+class MessageSender(Struct, frozen=True):
     is_bot: bool = False
 
 
-class Message(Struct, frozen=True):
+class FoundMessage(Struct, frozen=True):
     timestamp: int
-    body: Body
-    sender: Sender | None = None
+    body: FoundBody
+    sender: MessageSender | None = None
 
 
-class Page(Struct, frozen=True):
-    messages: list[Message]
+class MessagePage(Struct, frozen=True):
+    messages: list[FoundMessage]
 
 
 class Likeness(Struct, frozen=True):
@@ -68,12 +70,12 @@ class Likeness(Struct, frozen=True):
     buttons: tuple[tuple[tuple[str, str], ...], ...]
 
 
-_page = msgspec.json.Decoder(Page).decode
+_page = reader(MessagePage)
 
 
 async def find(
     api: Api, part: Part, target: Target, since: datetime, other_than: Collection[str]
-) -> Accepted | Failed | None:
+) -> AcceptedPart | Failed | None:
     wanted = likeness_of(part)
     earliest = int((since - CLOCKS).timestamp() * 1000)
     before: int | None = None
@@ -82,20 +84,19 @@ async def find(
         if isinstance(page, Failed):
             return msgspec.structs.replace(page, ambiguous=True)
         for message in page:
-            if message.timestamp >= earliest and message.body.mid not in other_than and _is(message, wanted):
-                return Accepted(provider_ids=(message.body.mid,))
+            mid = identifier(message.body.mid)
+            if mid and message.timestamp >= earliest and mid not in other_than and _is(message, wanted):
+                return AcceptedPart(provider_ids=(mid,))
         oldest = min((message.timestamp for message in page), default=0)
         if len(page) < PAGE or oldest < earliest:
             return None
         if oldest == before:
             break
         before = oldest
-    return Failed.transient(
-        Scope.DELIVERY, "cannot_verify", "there are too many messages to look through", ambiguous=True
-    )
+    return Failed.transient(Scope.DELIVERY, "cannot_verify", "too many messages to search", ambiguous=True)
 
 
-async def _read(api: Api, target: Target, before: int | None) -> Sequence[Message] | Failed:
+async def _read(api: Api, target: Target, before: int | None) -> Sequence[FoundMessage] | Failed:
     query: dict[str, str | int] = {"chat_id": target.chat, "count": PAGE}
     answer = await api.call("GET", "/messages", target.token, query | ({} if before is None else {"before": before}))
     page = answer if isinstance(answer, Failed) else parse(answer, _page)
@@ -111,7 +112,7 @@ def likeness_of(part: Part) -> Likeness:
     return Likeness(visible.strip(), media, buttons)
 
 
-def _is(message: Message, wanted: Likeness) -> bool:
+def _is(message: FoundMessage, wanted: Likeness) -> bool:
     """A channel shows no sender; where there is one it must be a bot."""
     if message.sender is not None and not message.sender.is_bot:
         return False

@@ -44,7 +44,7 @@ def message_body(part: Part, media: Sequence[Material]) -> dict[str, Any]:
 
 def _attachment(item: PlannedMedia, material: Material) -> dict[str, Any]:
     if not isinstance(material, str):
-        raise TypeError("media must be uploaded before its message is sent")
+        raise TypeError("media must be uploaded before the message is sent")
     payload = {"url": item.url} if item.url else {"token": material}
     return {"type": kind_of(item), "payload": payload}
 

@@ -26,13 +26,15 @@ _TAGS: dict[Kind, str] = {
     "code": "code",
     "pre": "pre",
     "quote": "blockquote",
-    "heading": "h1",
 }
 
 
 def write(marked: Marked, parse_mode: ParseMode | None) -> Written:
-    """As the post was written; Markdown that might be misread becomes the HTML that shows the same."""
-    if not marked.entities:
+    """As the post was written; Markdown that might be misread becomes the HTML that shows the same.
+
+    A text with a parse mode always has a format, also where nothing in it is marked up.
+    """
+    if not marked.text or not (marked.entities or parse_mode):
         return Written(marked.text)
     markdown = write_markdown(marked) if parse_mode == "Markdown" else None
     return Written(write_html(marked, _tags), "html") if markdown is None else Written(markdown, "markdown")

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Annotated
 
-import msgspec
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import Part, PlannedMedia, TextPart
-from autopost_runtime.config import Secret
-from msgspec import Struct
+from autopost_runtime.config.load import Secret
+from msgspec import Meta, Struct
 
-from autopost_adapters.base import Accepted, Held, Http, Material, Source, Target
+from autopost_adapters.answers import reader
+from autopost_adapters.base import AcceptedPart, Held, Http, Material, Source, Target
 from autopost_adapters.classify import certain
 from autopost_adapters.max.answers import parse, read
 from autopost_adapters.max.api import Api
@@ -18,17 +19,18 @@ from autopost_adapters.max.message import message_body
 from autopost_adapters.max.upload import upload
 
 
-class Me(Struct, frozen=True):
-    user_id: int
+class BotIdentity(Struct, frozen=True):
+    user_id: Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
-_me = msgspec.json.Decoder(Me).decode
+_me = reader(BotIdentity)
 
 
 class MaxAdapter:
     platform = "max"
     uploads_apart = True
     can_find = True
+    identifies_by_call = True
     patience: Mapping[str, Sequence[timedelta]] = {
         "attachment.not.ready": tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4))
     }
@@ -41,18 +43,18 @@ class MaxAdapter:
         told = answer if isinstance(answer, Failed) else parse(answer, _me)
         return certain(told) if isinstance(told, Failed) else str(told.user_id)
 
-    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         query = {"chat_id": target.chat}
         if isinstance(part, TextPart) and part.preview.disabled:
             query["disable_link_preview"] = "true"
         answer = await self._api.call("POST", "/messages", target.token, query, message_body(part, media))
         told = answer if isinstance(answer, Failed) else read(answer)
-        return told if isinstance(told, Failed) else Accepted(provider_ids=(told,))
+        return told if isinstance(told, Failed) else AcceptedPart(provider_ids=(told,))
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
         return await upload(self._api, item, source, target.token)
 
     async def find(
         self, part: Part, target: Target, since: datetime, other_than: Collection[str]
-    ) -> Accepted | Failed | None:
+    ) -> AcceptedPart | Failed | None:
         return await find(self._api, part, target, since, other_than)

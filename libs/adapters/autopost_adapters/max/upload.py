@@ -6,13 +6,16 @@ Where the token comes from depends on the kind. It may come with the link, befor
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import PlannedMedia
-from autopost_runtime.config import Secret
+from autopost_runtime.config.load import Secret
 from msgspec import Struct
 
+from autopost_adapters.answers import reader
+from autopost_adapters.answers import token as token_of
 from autopost_adapters.base import Held, Source
 from autopost_adapters.classify import certain
 from autopost_adapters.max.answers import parse, parse_upload
@@ -25,22 +28,22 @@ LIFETIME = timedelta(days=7)
 _TAKEN = re.compile(rb"<retval>\s*1\s*</retval>")
 
 
-class Link(Struct, frozen=True):
+class UploadUrl(Struct, frozen=True):
     url: str
-    token: str = ""
+    token: Any = None
 
 
 class Photo(Struct, frozen=True):
-    token: str
+    token: Any
 
 
 class Photos(Struct, frozen=True):
     photos: dict[str, Photo]
 
 
-_link = msgspec.json.Decoder(Link).decode
-_photos = msgspec.json.Decoder(Photos).decode
-_photo = msgspec.json.Decoder(Photo).decode
+_link = reader(UploadUrl)
+_photos = reader(Photos)
+_photo = reader(Photo)
 
 
 async def upload(api: Api, item: PlannedMedia, source: Source, token: Secret) -> Held | Failed:
@@ -60,7 +63,7 @@ async def _upload(api: Api, kind: Kind, source: Source, token: Secret) -> str | 
     return taken if isinstance(taken, Failed) else parse_upload(taken, _reader(kind, link))
 
 
-def _reader(kind: Kind, link: Link) -> Callable[[bytes], str]:
+def _reader(kind: Kind, link: UploadUrl) -> Callable[[bytes], str]:
     readers: Mapping[Kind, Callable[[bytes], str]] = {
         "image": lambda body: _first(_photos(body)),
         "file": lambda body: _named(_photo(body).token),
@@ -71,16 +74,17 @@ def _reader(kind: Kind, link: Link) -> Callable[[bytes], str]:
 
 
 def _first(told: Photos) -> str:
-    return _named(next((photo.token for photo in told.photos.values()), ""))
+    return _named(next((photo.token for photo in told.photos.values()), None))
 
 
-def _with_link(link: Link, body: bytes) -> str:
+def _with_link(link: UploadUrl, body: bytes) -> str:
     if not _TAKEN.search(body):
-        raise msgspec.DecodeError("the upload was not taken")
+        raise msgspec.DecodeError("the upload was rejected")
     return _named(link.token)
 
 
-def _named(token: str) -> str:
-    if not token:
-        raise msgspec.DecodeError("there is no token")
-    return token
+def _named(told: Any) -> str:
+    found = token_of(told)
+    if found is None:
+        raise msgspec.DecodeError("the response has no token")
+    return found

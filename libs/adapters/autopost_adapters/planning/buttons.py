@@ -20,11 +20,11 @@ def button_problems(rows: Rows, limits: ButtonLimits) -> list[Problem]:
 
 def _count_problems(rows: Rows, limits: ButtonLimits) -> Iterator[Problem]:
     if len(rows) > limits.rows:
-        yield Problem("too_many_buttons", "buttons", f"{len(rows)} rows, {limits.rows} are allowed")
+        yield Problem("too_many_buttons", "buttons", f"{len(rows)} rows of buttons, at most {limits.rows} are allowed")
     elif (total := sum(map(len, rows))) > limits.total:
-        yield Problem("too_many_buttons", "buttons", f"{total} buttons, {limits.total} are allowed")
+        yield Problem("too_many_buttons", "buttons", f"{total} buttons, at most {limits.total} are allowed")
     elif limits.encoded is not None and (size := len(msgspec.json.encode(rows))) > limits.encoded:
-        yield Problem("too_many_buttons", "buttons", f"{size} bytes of buttons, {limits.encoded} are allowed")
+        yield Problem("too_many_buttons", "buttons", f"{size} bytes of buttons, at most {limits.encoded} are allowed")
 
 
 def _rows(rows: Rows, limits: ButtonLimits) -> Iterator[Iterator[Problem]]:
@@ -34,7 +34,7 @@ def _rows(rows: Rows, limits: ButtonLimits) -> Iterator[Iterator[Problem]]:
 
 def _row_problems(row: Sequence[Button], field: str, limits: ButtonLimits) -> Iterator[Problem]:
     if len(row) > limits.per_row:
-        yield Problem("too_many_buttons", field, f"{len(row)} in a row, {limits.per_row} are allowed")
+        yield Problem("too_many_buttons", field, f"{len(row)} buttons in a row, at most {limits.per_row} are allowed")
     for button in row:
         if not button.text.strip():
             yield Problem("validation_failed", field, "a button has no text")
@@ -46,5 +46,5 @@ def _wrong_url(url: str, limits: ButtonLimits) -> str | None:
     if wrong := wrong_address(url, limits.schemes):
         return wrong
     if limits.hosts_have_dots and not has_public_host(url):
-        return f"{shown(url)} names no public host"
+        return f"{shown(url)} has no public host"
     return None

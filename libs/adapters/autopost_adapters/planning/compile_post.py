@@ -2,7 +2,8 @@
 
     settings → words, media, buttons → parts → plan
 
-A platform brings its ``Limits``. All that is wrong is told at once, but for lengths, which need words without fault.
+A platform brings its ``Limits``. All that is wrong is told at once, up to ``MOST_PROBLEMS``, but for lengths, which
+need words without fault.
 """
 
 from collections.abc import Sequence
@@ -20,13 +21,16 @@ from autopost_adapters.planning.media import Media, plan_media
 from autopost_adapters.planning.options import Options, dropped, read_options
 from autopost_adapters.planning.parts import lay_out
 from autopost_adapters.planning.settings import Settings, read_settings
-from autopost_adapters.planning.text import Words, read_words
+from autopost_adapters.planning.text import ParsedTexts, read_words
 
 Rows = tuple[tuple[Button, ...], ...]
 
+MOST_PROBLEMS = 20
+"""Of one profile: a post may have thousands of wrong buttons, and there are many profiles."""
+
 
 class _Material(Struct, frozen=True, kw_only=True):
-    words: Words
+    words: ParsedTexts
     media: Media
     buttons: Rows
 
@@ -34,13 +38,14 @@ class _Material(Struct, frozen=True, kw_only=True):
         found = (*self.words.problems, *self.media.problems, *button_problems(self.buttons, limits.buttons))
         if found or self.words.text.text or self.media.items:
             return found
-        return (Problem("message_empty", "text", "there is no text to send"),)
+        return (Problem("message_empty", "text", "no text to send"),)
 
 
 def compile_post(content: Content, flags: Flags, profile: Profile, limits: Limits) -> Compiled:
     settings = read_settings(profile.settings)
     if isinstance(settings, Problem):
         return _answer(profile, (settings,))
+    content = _with_default_mode(content, settings)
     if plain := _plain(content, flags, profile, limits, settings):
         return _answer(profile, (), plain)
     material = _Material(
@@ -50,8 +55,15 @@ def compile_post(content: Content, flags: Flags, profile: Profile, limits: Limit
     )
     if problems := material.problems(limits):
         return _answer(profile, problems)
-    made = _plan(material, Measure(limits, content.parse_mode), read_options(flags, settings), settings)
+    made = _plan(material, Measure(limits, material.words.parse_mode), read_options(flags, settings), settings)
     return _answer(profile, (), made) if isinstance(made, Plan) else _answer(profile, made)
+
+
+def _with_default_mode(content: Content, settings: Settings) -> Content:
+    """A post that names no parse mode has its channel's."""
+    if content.parse_mode or settings.parse_mode is None:
+        return content
+    return replace(content, parse_mode=settings.parse_mode)
 
 
 def _plain(content: Content, flags: Flags, profile: Profile, limits: Limits, settings: Settings) -> Plan | None:
@@ -99,5 +111,8 @@ def _with_buttons(parts: Sequence[Part], buttons: Rows, text: str, limits: Limit
 
 def _answer(profile: Profile, problems: tuple[Problem, ...], plan: Plan | None = None) -> Compiled:
     return Compiled(
-        profile_hash=profile.profile_hash, plan=plan, problems=problems, template_version=profile.template_version
+        profile_hash=profile.profile_hash,
+        plan=plan,
+        problems=problems[:MOST_PROBLEMS],
+        template_version=profile.template_version,
     )

@@ -34,10 +34,15 @@ class Measure(Struct, frozen=True):
         return Problem(excess[0], field, excess[1]) if excess else None
 
     def _fits(self, marked: Marked, allowed: int) -> bool:
-        """No platform counts a character that is seen for less than one, so what is far too long is not written."""
-        if len(marked.text) > allowed or self._has_too_much_markup(marked):
+        """What is far too long is not written: no platform counts a character that is seen for less than one."""
+        if self._least(marked) > allowed or self._has_too_much_markup(marked):
             return False
         return self._excess(marked, allowed) is None
+
+    def _least(self, marked: Marked) -> int:
+        """It is never shorter: where markup counts, the shortest has a mark on both sides."""
+        marks = 2 * len(marked.entities) if self.limits.text.counts == "utf-16 units sent" else 0
+        return len(marked.text) + marks
 
     def _has_too_much_markup(self, marked: Marked) -> bool:
         allowed = self.limits.text.entities
@@ -48,12 +53,12 @@ class Measure(Struct, frozen=True):
         written = self.write(marked)
         length = len(marked.text) if limits.counts == "code points seen" else utf16_units(written.text)
         if length > allowed:
-            return "message_too_long", f"{length} characters, {allowed} are allowed"
+            return "message_too_long", f"{length} characters, at most {allowed} are allowed"
         if self._has_too_much_markup(marked):
-            return "too_much_markup", f"{len(marked.entities)} pieces of markup, {limits.entities} are allowed"
+            return "too_much_markup", f"{len(marked.entities)} markup entities, at most {limits.entities} are allowed"
         size = len(written.text.encode(errors="surrogatepass"))
         if limits.raw_bytes is not None and size > limits.raw_bytes:
-            return "message_too_long", f"{size} bytes with markup, {limits.raw_bytes} are allowed"
+            return "message_too_long", f"{size} bytes with markup, at most {limits.raw_bytes} are allowed"
         return None
 
 

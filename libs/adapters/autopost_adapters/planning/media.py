@@ -1,14 +1,21 @@
-"""What each item of a post is sent as, and from which source; unknown sizes and sides are not judged."""
+"""What each item of a post is sent as, and from which source; unknown sizes and sides are not judged.
+
+An item may come with its bytes and its URL: it is passed on by URL where platform and channel allow that.
+"""
 
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
 
 from autopost_contracts.payload import MediaType, Medium
 from autopost_contracts.plan import PlannedMedia, Problem
 from msgspec import Struct
+from msgspec.structs import replace
 
+from autopost_adapters.markup.links import leads_outside
 from autopost_adapters.planning.limits import Limits
 from autopost_adapters.planning.settings import Settings
+
+UPLOAD_REQUIRED = "upload_required"
+"""The code of an item that must be fetched first: with its bytes it can be sent."""
 
 _SOURCES = ("blob_ref", "file_id", "attachment_token", "url")
 
@@ -23,23 +30,35 @@ def plan_media(media: Sequence[Medium], limits: Limits, settings: Settings) -> M
     items: list[PlannedMedia] = []
     problems: list[Problem] = []
     notes: list[str] = []
-    for index, medium in enumerate(media):
+    for index, given in enumerate(media):
         field = f"media[{index}]"
+        medium = _by_one_source(given, limits, settings)
         sent_as, why = _sent_as(medium, limits)
         problem = _source_problem(medium, field, limits, settings) or _size_problem(medium, sent_as, field, limits)
         if problem:
             problems.append(problem)
         if why:
-            notes.append(f"{field} goes as {sent_as}: {why}")
+            notes.append(f"{field} is sent as {sent_as}: {why}")
+        if medium.url and not problem:
+            notes.append(f"{field} is sent by URL: {limits.platform} fetches it")
         items.append(_planned(medium, sent_as))
     return Media(items=tuple(items), problems=tuple(problems), notes=tuple(notes))
+
+
+def _by_one_source(medium: Medium, limits: Limits, settings: Settings) -> Medium:
+    """Of bytes and URL the one that is used; what is known of the bytes says nothing of what a platform will fetch."""
+    if medium.url is None or medium.blob_ref is None:
+        return medium
+    if _url_problem(medium, "", limits, settings):
+        return replace(medium, url=None)
+    return Medium(type=medium.type, url=medium.url, caption=medium.caption)
 
 
 def _size_problem(medium: Medium, sent_as: MediaType, field: str, limits: Limits) -> Problem | None:
     allowed = limits.sizes[sent_as]
     if medium.size is None or medium.size <= allowed:
         return None
-    return Problem("media_too_large", field, f"{medium.size} bytes, {allowed} are allowed for {sent_as}")
+    return Problem("media_too_large", field, f"{medium.size} bytes, at most {allowed} are allowed for {sent_as}")
 
 
 def _planned(medium: Medium, sent_as: MediaType) -> PlannedMedia:
@@ -58,27 +77,23 @@ def _planned(medium: Medium, sent_as: MediaType) -> PlannedMedia:
 def _source_problem(medium: Medium, field: str, limits: Limits, settings: Settings) -> Problem | None:
     sources = [name for name in _SOURCES if getattr(medium, name)]
     if len(sources) != 1:
-        return Problem("validation_failed", field, f"expected exactly one source, found {len(sources)}")
+        return Problem("validation_failed", field, f"must have exactly one source, has {len(sources)}")
     [source] = sources
     if source == "url":
         return _url_problem(medium, field, limits, settings)
     if source in ("blob_ref", limits.provider_id):
         return None
-    return Problem("validation_failed", field, f"{source} belongs to another platform than {limits.platform}")
+    return Problem("validation_failed", field, f"{source} cannot be used on {limits.platform}")
 
 
 def _url_problem(medium: Medium, field: str, limits: Limits, settings: Settings) -> Problem | None:
     if medium.type not in limits.by_url:
-        return Problem("upload_required", field, f"{limits.platform} takes no {medium.type} by url")
-    if settings.upload_policy.get(medium.type) != "url_allowed":
-        return Problem("upload_required", field, f"the channel's upload_policy does not allow {medium.type} by url")
-    try:
-        parts = urlsplit(medium.url or "")
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme in ("http", "https") and parts.netloc:
-        return None
-    return Problem("validation_failed", field, "expected an absolute http or https url")
+        return Problem(UPLOAD_REQUIRED, field, f"{limits.platform} does not accept {medium.type} by URL")
+    if not settings.takes_by_url(medium.type):
+        return Problem(UPLOAD_REQUIRED, field, f"upload_policy does not allow {medium.type} by URL")
+    if not leads_outside(medium.url or ""):
+        return Problem(UPLOAD_REQUIRED, field, "must be a public http or https URL without credentials")
+    return None
 
 
 def _sent_as(medium: Medium, limits: Limits) -> tuple[MediaType, str | None]:
@@ -94,16 +109,16 @@ def _called(medium: Medium, limits: Limits) -> tuple[MediaType, str | None]:
     if medium.type != "animation" or limits.animations:
         return medium.type, None
     if medium.content_type == "image/gif":
-        return "image", "there are no animations here"
-    return "video", "there are no animations here"
+        return "image", "the platform has no animations"
+    return "video", "the platform has no animations"
 
 
 def _picture_doubt(medium: Medium, limits: Limits) -> str | None:
     picture = limits.picture
     if medium.content_type is not None and medium.content_type not in picture.types:
-        return f"{medium.content_type} is not shown as a picture"
+        return f"{medium.content_type} cannot be sent as an image"
     if medium.size is not None and medium.size > picture.size:
-        return f"{medium.size} bytes, {picture.size} are allowed for a picture"
+        return f"{medium.size} bytes, at most {picture.size} are allowed for an image"
     return _sides_doubt(medium.width, medium.height, limits)
 
 
@@ -113,18 +128,18 @@ def _sides_doubt(width: int | None, height: int | None, limits: Limits) -> str |
         return None
     shape = f"{width}×{height} pixels"
     if picture.side is not None and max(width, height) > picture.side:
-        return f"{shape}, {picture.side} are allowed for a side"
+        return f"{shape}, at most {picture.side} per side are allowed"
     if picture.sides is not None and width + height > picture.sides:
-        return f"{shape}, {picture.sides} are allowed for both sides together"
+        return f"{shape}, at most {picture.sides} for width plus height are allowed"
     if picture.ratio is not None and max(width, height) > picture.ratio * min(width, height):
-        return f"{shape}, one side may be {picture.ratio} times the other"
+        return f"{shape}, the aspect ratio must not exceed {picture.ratio}"
     return None
 
 
 def _video_doubt(medium: Medium, limits: Limits) -> str | None:
     if limits.video_types is None or medium.content_type is None or medium.content_type in limits.video_types:
         return None
-    return f"{medium.content_type} is not shown as a video"
+    return f"{medium.content_type} cannot be sent as a video"
 
 
 _DOUBTS: dict[MediaType, Callable[[Medium, Limits], str | None]] = {"image": _picture_doubt, "video": _video_doubt}

@@ -64,4 +64,4 @@ def dropped(asked: Options, shown: Options) -> Iterator[str]:
     }
     for field, name in names.items():
         if getattr(asked, field) != getattr(shown, field):
-            yield f"{name} is not possible here and was dropped"
+            yield f"{name} is not supported by the platform and was dropped"

@@ -6,10 +6,10 @@ Whitespace at a cut is lost, nothing else.
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from autopost_adapters.markup.graphemes import is_boundary
+from autopost_adapters.markup.graphemes import boundaries, is_boundary
 from autopost_adapters.markup.marked import Entity, Marked
 
 ELLIPSIS = "…"
@@ -27,50 +27,72 @@ class Uncuttable(Exception):  # noqa: N818  named for what happened
 
 def split(marked: Marked, fits: Fits, longest: int) -> list[Marked]:
     """``longest``: no piece of more characters can fit."""
-    starts = [entity.start for entity in marked.entities]
-    pieces: list[Marked] = []
+    end = len(marked.text)
+    whole, pieces = _Whole(marked, [*_places(marked, end), end]), list[Marked]()
     start = 0
-    while True:
-        reached = slice(bisect_left(starts, start), bisect_left(starts, start + longest + 2))
-        rest = Marked(marked.text[start:], tuple(entity.moved(-start) for entity in marked.entities[reached]))
-        if fits(rest):
-            return [*pieces, rest]
-        at = _cut(rest, fits, longest, "")
-        pieces.append(rest.part(0, at))
-        start += _behind_gap(rest.text, at)
+    while (at := whole.cut(start, fits, longest, "")) < end:
+        pieces.append(whole.part(start, at))
+        start = _behind_gap(marked.text, at)
+    return [*pieces, whole.between(start, end)]
 
 
 def truncate(marked: Marked, fits: Fits, longest: int) -> Marked:
     if fits(marked):
         return marked
-    at = _cut(marked, fits, longest, ELLIPSIS)
-    return marked.part(0, at).followed_by(ELLIPSIS)
+    whole = _Whole(marked, list(_places(marked, longest + 2)))
+    at = whole.cut(0, fits, longest, ELLIPSIS)
+    return whole.part(0, at).followed_by(ELLIPSIS)
 
 
-def _cut(marked: Marked, fits: Fits, longest: int, ending: str) -> int:
-    """The best place for a cut before which the text fits, with ``ending`` behind it."""
-    places = list(_places(marked, longest))
+class _Whole:
+    """A text with its places, found once for all its pieces; the last may be its end."""
 
-    def is_good(at: int) -> bool:
-        return fits(marked.part(0, at).followed_by(ending))
+    def __init__(self, marked: Marked, places: Sequence[int]) -> None:
+        self._marked = marked
+        self._starts = [entity.start for entity in marked.entities]
+        self._places = places
+        self._guess = 0
+        """How many places the piece before had in reach: the next one is likely to be as long."""
 
-    reach = _furthest(places, is_good)
-    for at in _by_preference(marked.text, places[:reach]):
-        if is_good(at):
-            return at
-    raise Uncuttable(_whole(marked, places))
+    def part(self, start: int, end: int) -> Marked:
+        """As ``Marked.part``, without a look at the entities elsewhere."""
+        return self.between(start, end).part(0, end - start)
+
+    def cut(self, start: int, fits: Fits, longest: int, ending: str) -> int:
+        """The best place for a cut before which the text from ``start`` on fits, with ``ending`` behind it."""
+        first = bisect_right(self._places, start)
+        places = self._places[first : bisect_left(self._places, start + longest + 2, first)]
+
+        def is_good(at: int) -> bool:
+            return fits(self.part(start, at).followed_by(ending))
+
+        reach = self._guess = _furthest(places, is_good, self._guess or len(places))
+        if reach and places[reach - 1] == len(self._marked.text):
+            return places[reach - 1]
+        for at in _by_preference(self._marked.text, start, places[:reach]):
+            if is_good(at):
+                return at
+        raise Uncuttable(self._marked.text[start : places[0] if places else None])
+
+    def between(self, start: int, end: int) -> Marked:
+        reached = self._marked.entities[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+        return Marked(self._marked.text[start:end], tuple(entity.moved(-start) for entity in reached))
 
 
-def _places(marked: Marked, longest: int) -> Iterator[int]:
-    """Where a cut would tear nothing apart, up to the first that is surely too far."""
-    inside = 0
+def _places(marked: Marked, until: int) -> Iterator[int]:
+    """Where a cut would tear nothing apart."""
+    text, inside = marked.text, 0
     entities = iter(marked.entities)
     following: Entity | None = next(entities, None)
-    for at in range(1, min(longest + 2, len(marked.text))):
+    gap_end, gap_is_good = 0, True
+    for at in boundaries(text, until):
         while following and following.start < at:
             inside = max(inside, following.end)
             following = next(entities, None)
-        if at >= inside and is_boundary(marked.text, at) and is_boundary(marked.text, _behind_gap(marked.text, at)):
+        if at >= gap_end:
+            gap_end = _behind_gap(text, at)
+            gap_is_good = gap_end == at or is_boundary(text, gap_end)
+        if at >= inside and gap_is_good:
             yield at
 
 
@@ -80,35 +102,36 @@ def _behind_gap(text: str, at: int) -> int:
     return gap.end() if gap else at
 
 
-def _furthest(places: Sequence[int], is_good: Callable[[int], bool]) -> int:
-    """How many of the places are near enough: more text never fits where less did not."""
+def _furthest(places: Sequence[int], is_good: Callable[[int], bool], guess: int) -> int:
+    """How many of the places are near enough: more text never fits where less did not.
+
+    Looked for around ``guess``, in steps that double: to measure a piece takes time in step with its length.
+    """
     low, high = 0, len(places)
+    step, at = 1, guess
     while low < high:
-        middle = (low + high) // 2
-        if is_good(places[middle]):
-            low = middle + 1
+        at = min(max(at, low + 1), high)
+        if is_good(places[at - 1]):
+            low, at = at, at + step
         else:
-            high = middle
+            high, at = at - 1, at - step
+        step *= 2
+        if at > high or at <= low:
+            at = (low + high + 1) // 2
     return low
 
 
-def _by_preference(text: str, places: Sequence[int]) -> list[int]:
+def _by_preference(text: str, start: int, places: Sequence[int]) -> list[int]:
     """Best first; the near half only when the far one has none."""
     if not places:
         return []
-    half = places[-1] // 2
+    half = start + (places[-1] - start) // 2
     return sorted(places, key=lambda at: (at < half, _class(text, at), -at))
 
 
 def _class(text: str, at: int) -> int:
-    gap = _GAP.match(text, at)
-    if gap is None or text[at - 1].isspace():
+    if not text[at].isspace() or text[at - 1].isspace():
         return _CHARACTER
-    if breaks := gap[0].count("\n"):
+    if breaks := text.count("\n", at, _behind_gap(text, at)):
         return _LINE if breaks == 1 else _PARAGRAPH
     return _SENTENCE if _SENTENCE_END.search(text[max(at - 4, 0) : at]) else _WORD
-
-
-def _whole(marked: Marked, places: Sequence[int]) -> str:
-    end = places[0] if places else len(marked.text)
-    return marked.text[:end]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Problem, TextPart
+from autopost_runtime.secrets.redaction import quoted
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -15,7 +16,7 @@ from autopost_adapters.markup.marked import Marked
 from autopost_adapters.planning.arrange import arrange
 from autopost_adapters.planning.measure import Measure
 from autopost_adapters.planning.overflow import Uncuttable, split, truncate
-from autopost_adapters.planning.text import Words
+from autopost_adapters.planning.text import ParsedTexts
 
 Overflow = Literal["fail", "split", "truncate"]
 
@@ -35,7 +36,7 @@ class _Item(Struct, frozen=True, kw_only=True):
 
 
 def lay_out(
-    words: Words, media: Sequence[PlannedMedia], measure: Measure, overflow: Overflow, *, buttons: bool
+    words: ParsedTexts, media: Sequence[PlannedMedia], measure: Measure, overflow: Overflow, *, buttons: bool
 ) -> Layout:
     """``buttons``: the last message has to have room for them."""
     desk = _Desk(measure, overflow)
@@ -99,10 +100,9 @@ class _Desk:
         try:
             return self._cut(marked, field, problem)
         except Uncuttable as exc:
-            whole = str(exc)
-            shown = whole if len(whole) <= 40 else f"{whole[:39]}…"
+            shown = quoted(str(exc), 40)
             allowed = self._measure.limits.text.text
-            reason = f"{shown!r} cannot be cut and does not fit into a message of {allowed} characters"
+            reason = f"{shown!r} cannot be split and does not fit into a message of {allowed} characters"
             self.problems.append(Problem("message_too_long", field, reason))
             return []
 
@@ -116,5 +116,5 @@ class _Desk:
                 return split(marked, self._measure.fits_text, longest)
             case "truncate":
                 kept = truncate(marked, self._measure.fits_text, longest)
-                self.notes.append(f"{field} was cut off after {len(kept.text) - 1} of {len(marked.text)} characters")
+                self.notes.append(f"{field} was truncated to {len(kept.text) - 1} of {len(marked.text)} characters")
                 return [kept]

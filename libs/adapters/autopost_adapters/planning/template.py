@@ -1,15 +1,19 @@
 """Put a post into its channel's template, under limits that no template can talk its way out of.
 
 A template knows ``text``, ``links``, ``tags`` and what its defaults name: each of those is taken from the post's
-``meta`` where it is said there. The text is in the post's parse mode, as the template itself is; all other values are
-plain and are escaped.
+``meta`` where it is said there. The result is in the template's parse mode: the text of a post without one is escaped,
+and a post in another one is a problem, since its marks would be shown as text. A template without a parse mode has the
+post's. All other values are plain and are escaped.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from autopost_contracts.payload import Content, Flags, ParseMode
 from autopost_contracts.plan import Problem, Profile
+from autopost_runtime.secrets.redaction import quoted
+from msgspec import Struct
 
 from autopost_adapters.markup import html, max_markdown
 
@@ -18,22 +22,41 @@ _ESCAPE: dict[ParseMode | None, Callable[[str], str]] = {
     "HTML": html.escape,
     "Markdown": max_markdown.escape,
 }
+_MARKS: dict[ParseMode, re.Pattern[str]] = {
+    "HTML": re.compile(
+        r"</?(?:a|b|strong|i|em|u|ins|s|strike|del|code|pre|blockquote|mark|h[1-6]|br|p|span|tg-[a-z]+)(?:\s[^<>]*)?/?>",
+        re.IGNORECASE,
+    ),
+    "Markdown": re.compile(r"\*\*[^\s*][^*\n]*\*\*|\[[^\[\]\n]+\]\((?:https?|tg|max)://"),
+}
+"""What nobody writes in a text that is meant to be shown as it stands."""
 
 
-def render(profile: Profile, content: Content, flags: Flags) -> tuple[str, Problem | None]:
+class Rendered(Struct, frozen=True):
+    """The text of a post in its template, and what it is written in."""
+
+    text: str
+    parse_mode: ParseMode | None
+
+
+def render(profile: Profile, content: Content, flags: Flags) -> Rendered | Problem:
     """The text with its links where the channel has no template."""
     if profile.template_ref is None:
-        return with_links(content), None
+        return Rendered(with_links(content), content.parse_mode)
+    name = quoted(profile.template_ref)
     if profile.template_body is None:
-        return "", Problem("template_missing", "template_ref", f"there is no template {profile.template_ref!r}")
+        return Problem("template_missing", "template_ref", f"unknown template {name!r}")
+    mode = profile.template_parse_mode or content.parse_mode
+    if wrong := _mismatch(profile, content.parse_mode):
+        return Problem("parse_mode_mismatch", "template_ref", f"{name}: {wrong}")
     from autopost_adapters.planning import template_engine as engine  # a third of a second only templates are worth
 
     try:
-        return _filled(engine, profile, content, flags), None
+        return Rendered(_filled(engine, profile, content, flags, mode), mode)
     except engine.LiquidError as exc:
-        return "", Problem("template_failed", "template_ref", f"{profile.template_ref}: {exc}")
+        return Problem("template_failed", "template_ref", f"{name}: {quoted(str(exc))}")
     except Exception as exc:  # a template is foreign code: however it breaks, only its own channels are hurt
-        return "", Problem("template_failed", "template_ref", f"{profile.template_ref}: {type(exc).__name__}")
+        return Problem("template_failed", "template_ref", f"{name}: {type(exc).__name__}")
 
 
 def with_links(content: Content) -> str:
@@ -43,15 +66,35 @@ def with_links(content: Content) -> str:
     return "\n\n".join(filter(None, (content.text, "\n".join(missing))))
 
 
-def _filled(engine: Any, profile: Profile, content: Content, flags: Flags) -> str:
-    is_html = content.parse_mode == "HTML"
+def _mismatch(profile: Profile, posted: ParseMode | None) -> str | None:
+    """Why markup would be shown as text, in words."""
+    own = profile.template_parse_mode
+    if own and posted and own != posted:
+        return f"the template is in {own} and the post in {posted}; post in {own} or without parse_mode"
+    if own:
+        return None
+    body = profile.template_body or ""
+    shown = next((mode for mode, marks in _MARKS.items() if mode != posted and marks.search(body)), None)
+    if shown is None:
+        return None
+    return (
+        f"the template contains {shown} and the post is in {posted or 'no parse_mode'}; set parse_mode of the template"
+    )
+
+
+def _filled(engine: Any, profile: Profile, content: Content, flags: Flags, mode: ParseMode | None) -> str:
+    is_html = mode == "HTML"
     template = engine.parse(profile.template_body, is_html=is_html)
     # A template that shows the links itself gets a text without them.
-    text = content.text if "links" in template.names else with_links(content)
+    text: Any = content.text if "links" in template.names else with_links(content)
     values = _values(profile, content, flags)
-    if content.parse_mode == "Markdown":
+    if mode == "Markdown":
         values = _escaped(values)
-    rendered: str = template.render(values | {"text": engine.Markup(text) if is_html else text})
+    if content.parse_mode == mode:
+        text = engine.Markup(text) if is_html else text
+    elif mode == "Markdown":
+        text = max_markdown.escape(text)
+    rendered: str = template.render(values | {"text": text})
     return str(rendered).strip()
 
 

@@ -55,7 +55,7 @@ class _Context(RenderContext):
     def spend(self, work: int) -> None:
         self.work += work
         if self.work > WORK:
-            raise TooMuch("the template does too much")
+            raise TooMuch("the template takes too many steps")
 
     def get(self, *args: Any, **kwargs: Any) -> object:
         found = super().get(*args, **kwargs)
@@ -79,7 +79,7 @@ class Template(BoundTemplate):
     """The values that it asks for."""
 
 
-class _Bounded(Environment):
+class _BoundedEnvironment(Environment):
     template_class = Template
     output_stream_limit = LONGEST_TEXT
     loop_iteration_limit = LONGEST_LIST
@@ -97,9 +97,9 @@ class _Bounded(Environment):
 def parse(body: str, *, is_html: bool) -> Template:
     """In HTML what is put into the template is escaped on its way out; ``Markup`` is not."""
     if len(body) > LONGEST_TEMPLATE:
-        raise TooMuch(f"a template may have at most {LONGEST_TEMPLATE} characters")
+        raise TooMuch(f"a template must not be longer than {LONGEST_TEMPLATE} characters")
     _check_marks(body)
-    template = cast("Template", _Bounded(autoescape=is_html).from_string(body))
+    template = cast("Template", _BoundedEnvironment(autoescape=is_html).from_string(body))
     template.source = body
     template.names = frozenset(template.global_variables())
     return template
@@ -108,12 +108,12 @@ def parse(body: str, *, is_html: bool) -> Template:
 def _check_marks(body: str) -> None:
     """For what takes the library's own look at it quadratic time and more."""
     if _GAP.search(body):
-        raise TooMuch("a template may not have a hundred spaces in a row")
+        raise TooMuch("a template must not have 100 spaces in a row")
     end = 0
     while opening := _OPENING.search(body, end):
         end = body.find("}}" if opening[0] == "{{" else "%}", opening.end()) + 2
         if end < 2:
-            raise TooMuch(f"{opening[0]} at {opening.start()} is not closed")
+            raise TooMuch(f"{opening[0]} at character {opening.start()} is not closed")
 
 
 def _bounded(name: str, call: Callable[..., object]) -> Callable[..., object]:
@@ -137,7 +137,7 @@ def _bounded(name: str, call: Callable[..., object]) -> Callable[..., object]:
 
 def _check(size: int) -> None:
     if size > LONGEST_TEXT:
-        raise TooMuch("a value became too long")
+        raise TooMuch("a value is too long")
 
 
 def _replaced(value: object, old: object = "", new: object = "", *_: object) -> int:
@@ -162,12 +162,12 @@ def _size(value: object) -> int:
             return len(value)
         case list() | tuple() | range():
             if len(value) > LONGEST_LIST:
-                raise TooMuch("a list became too long")
+                raise TooMuch("a list is too long")
             return len(value) if isinstance(value, range) else sum(map(_size, value)) + len(value)
         case dict():
             return sum(map(_size, value.values())) + len(value)
         case int() | float() if abs(value) > BIGGEST_NUMBER:
-            raise TooMuch("a number became too big")
+            raise TooMuch("a number is too large")
         case _:
             return 1
 

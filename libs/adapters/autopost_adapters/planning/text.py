@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from autopost_adapters.markup.html import read_html
 from autopost_adapters.markup.links import has_public_host, shown, wrong_address
-from autopost_adapters.markup.markdown import read_markdown
+from autopost_adapters.markup.markdown import read_markdown_closely
 from autopost_adapters.markup.marked import NAMES, Marked
 from autopost_adapters.markup.nesting import nest
 from autopost_adapters.planning.limits import Limits, TextLimits
@@ -17,11 +17,13 @@ from autopost_adapters.planning.settings import Settings
 from autopost_adapters.planning.template import render
 
 
-class Words(Struct, frozen=True, kw_only=True):
+class ParsedTexts(Struct, frozen=True, kw_only=True):
     """One caption for each item of media, often an empty one."""
 
     text: Marked = Marked("")
     captions: tuple[Marked, ...] = ()
+    parse_mode: ParseMode | None = None
+    """Of the text: its template may have another than the post."""
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -29,39 +31,46 @@ class Words(Struct, frozen=True, kw_only=True):
 class _Read(Struct, frozen=True):
     marked: Marked
     problem: Problem | None
+    note: str | None = None
 
 
-def read_words(content: Content, flags: Flags, profile: Profile, limits: Limits, settings: Settings) -> Words:
-    text, problem = render(profile, content, flags)
-    if problem:
-        return Words(problems=(problem,))
-    sources = {"text": text} | {f"media[{i}].caption": medium.caption for i, medium in enumerate(content.media)}
-    read = [_read(source, content.parse_mode, field, limits) for field, source in sources.items()]
+def read_words(content: Content, flags: Flags, profile: Profile, limits: Limits, settings: Settings) -> ParsedTexts:
+    rendered = render(profile, content, flags)
+    if isinstance(rendered, Problem):
+        return ParsedTexts(problems=(rendered,))
+    captions = enumerate(medium.caption for medium in content.media)
+    read = [
+        _read(rendered.text, rendered.parse_mode, "text", limits),
+        *(_read(caption, content.parse_mode, f"media[{index}].caption", limits) for index, caption in captions),
+    ]
     problems = tuple(one.problem for one in read if one.problem)
     if problems and settings.on_markup == "plain":
         return _without_markup(read, problems[0])
     first, *rest = (one.marked for one in read)
-    return Words(text=first, captions=tuple(rest), problems=problems)
+    notes = tuple(one.note for one in read if one.note)
+    return ParsedTexts(text=first, captions=tuple(rest), parse_mode=rendered.parse_mode, problems=problems, notes=notes)
 
 
-def _without_markup(read: list[_Read], problem: Problem) -> Words:
+def _without_markup(read: list[_Read], problem: Problem) -> ParsedTexts:
     """All of it: a post that is marked up in one place and not in another would say something else."""
     first, *rest = (Marked(one.marked.plain()) for one in read)
-    note = f"markup was left out of the whole post: {problem.field}: {problem.message}"
-    return Words(text=first, captions=tuple(rest), notes=(note,))
+    note = f"markup was removed from the whole post: {problem.field}: {problem.message}"
+    return ParsedTexts(text=first, captions=tuple(rest), notes=(note,))
 
 
 def _read(source: str, parse_mode: ParseMode | None, field: str, limits: Limits) -> _Read:
+    unclosed = None
     match parse_mode:
         case "HTML":
             marked, wrong = read_html(source)
         case "Markdown":
-            marked, wrong = read_markdown(source)
+            marked, wrong, unclosed = read_markdown_closely(source)
         case None:
             return _Read(Marked(source.strip()), None)
     nested, crossed = nest(marked)
     wrong = wrong or crossed or _not_shown(nested, limits.platform, limits.text)
-    return _Read(marked if wrong else nested, Problem("markup_unsupported", field, wrong) if wrong else None)
+    note = f"{field}: {unclosed} is never closed and is shown as it stands" if unclosed else None
+    return _Read(marked if wrong else nested, Problem("markup_unsupported", field, wrong) if wrong else None, note)
 
 
 def _not_shown(marked: Marked, platform: str, limits: TextLimits) -> str | None:
@@ -74,5 +83,5 @@ def _not_shown(marked: Marked, platform: str, limits: TextLimits) -> str | None:
         if wrong := wrong_address(entity.value, limits.schemes):
             return f"<a>: {wrong} on {platform}"
         if limits.hosts_have_dots and not has_public_host(entity.value):
-            return f"<a>: {shown(entity.value)} is no address to {platform}"
+            return f"<a>: {shown(entity.value)} is not a URL that {platform} accepts"
     return None

@@ -1,91 +1,122 @@
 """Read what Telegram answers: the messages it made and the files it holds now, or how it refused."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import PlannedMedia
-from autopost_runtime.http import HttpAnswer
+from autopost_runtime.http.client import HttpAnswer
 from msgspec import Struct
 
+from autopost_adapters.answers import http_status, identifier, reader, token, wait_ms, words
 from autopost_adapters.base import Held
 from autopost_adapters.classify import classify, snippet_of, unreadable, wait_asked
 from autopost_adapters.telegram.calls import KINDS
 from autopost_adapters.telegram.classify import RULES
 
+MOST_MESSAGES = 10
+"""In an album."""
+MOST_OBJECTS = 12_000
+"""In an answer, braces in captions included: an album has fewer. To read 1 MiB of tiny ones would hold everybody up for
+0.2 s."""
 
-class Parameters(Struct, frozen=True):
-    retry_after: int | None = None
-    migrate_to_chat_id: int | None = None
 
-
-class File(Struct, frozen=True):
+class TelegramFile(Struct, frozen=True):
     file_id: str
     width: int = 0
     height: int = 0
 
 
-class Message(Struct, frozen=True):
-    message_id: int
-    photo: list[File] = []
-    video: File | None = None
-    animation: File | None = None
-    audio: File | None = None
-    document: File | None = None
+class TelegramMessage(Struct, frozen=True):
+    message_id: Any
+    photo: list[TelegramFile] = []
+    video: TelegramFile | None = None
+    animation: TelegramFile | None = None
+    audio: TelegramFile | None = None
+    document: TelegramFile | None = None
 
 
-class Answer(Struct, frozen=True):
+class TelegramResponse(Struct, frozen=True):
     ok: bool
-    result: Message | list[Message] | None = None
-    error_code: int | None = None
-    description: str = ""
-    parameters: Parameters = Parameters()
+    result: TelegramMessage | list[TelegramMessage] | None = None
+    error_code: Any = None
+    description: Any = ""
+    parameters: Any = None
 
 
-_decode = msgspec.json.Decoder(Answer).decode
+class BareMessage(Struct, frozen=True):
+    message_id: Any
 
 
-def read(answer: HttpAnswer) -> list[Message] | Failed:
+class Bare(Struct, frozen=True):
+    """An answer without all that may be odd about a message but its id."""
+
+    ok: bool
+    result: BareMessage | list[BareMessage]
+
+
+_decode = reader(TelegramResponse)
+_decode_bare = reader(Bare)
+
+
+def read(answer: HttpAnswer) -> list[TelegramMessage] | Failed:
     """The messages in order: one, or those of an album."""
+    if answer.body.count(b"{") > MOST_OBJECTS:
+        return _without_json(answer)
     try:
-        told = _decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        told = _told(answer.body)
+    except msgspec.DecodeError:
         return _without_json(answer)
     if not told.ok:
         return _refused(answer, told)
-    messages = [told.result] if isinstance(told.result, Message) else told.result
-    return messages or unreadable(answer)
+    messages = told.result if isinstance(told.result, list) else [told.result] if told.result else []
+    named = [msgspec.structs.replace(one, message_id=identifier(one.message_id)) for one in messages[:MOST_MESSAGES]]
+    return named if named and all(one.message_id for one in named) else unreadable(answer)
 
 
-def held(items: Sequence[PlannedMedia], messages: Sequence[Message]) -> tuple[Held | None, ...]:
+def _told(body: bytes) -> TelegramResponse:
+    """What was accepted is known by its ids alone, where the rest of it makes no sense."""
+    try:
+        return _decode(body)
+    except msgspec.DecodeError:
+        bare = _decode_bare(body)
+        messages = bare.result if isinstance(bare.result, list) else [bare.result]
+        return TelegramResponse(ok=bare.ok, result=[TelegramMessage(message_id=one.message_id) for one in messages])
+
+
+def held(items: Sequence[PlannedMedia], messages: Sequence[TelegramMessage]) -> tuple[Held | None, ...]:
     """An id serves only for the kind it was given for, so what became another kind is not kept."""
     if len(items) != len(messages):
         return tuple(None for _ in items)
     files = [_file(item, message) for item, message in zip(items, messages, strict=True)]
-    return tuple(Held(provider_id=file.file_id) if file else None for file in files)
+    ids = [token(file.file_id) if file else None for file in files]
+    return tuple(Held(provider_id=one) if one else None for one in ids)
 
 
-def _file(item: PlannedMedia, message: Message) -> File | None:
+def _file(item: PlannedMedia, message: TelegramMessage) -> TelegramFile | None:
     kind = KINDS[item.type]
     if kind == "photo":
         return max(message.photo, key=lambda size: size.width * size.height, default=None)
     if kind == "document" and message.animation:
         return None  # an animation is shown as a document too
-    found: File | None = getattr(message, kind)
+    found: TelegramFile | None = getattr(message, kind)
     return found
 
 
-def _refused(answer: HttpAnswer, told: Answer) -> Failed:
+def _refused(answer: HttpAnswer, told: TelegramResponse) -> Failed:
     """An album is refused with the number of an item and what is wrong with it, which the rules find in the whole."""
-    wait, moved = told.parameters.retry_after, told.parameters.migrate_to_chat_id
+    parameters = told.parameters if isinstance(told.parameters, dict) else {}
+    wait, moved = wait_ms(parameters.get("retry_after")), identifier(parameters.get("migrate_to_chat_id"))
+    description = words(told.description)
     failed = classify(
         RULES,
-        told.error_code or answer.status,
-        told.description,
-        retry_after_ms=wait_asked(answer) if wait is None else wait * 1000,
-        snippet=told.description,
+        http_status(told.error_code, answer.status),
+        description,
+        retry_after_ms=wait_asked(answer) if wait is None else wait,
+        snippet=description,
     )
-    return failed if moved is None else msgspec.structs.replace(failed, migrated_to=str(moved))
+    return failed if moved is None else msgspec.structs.replace(failed, migrated_to=moved)
 
 
 def _without_json(answer: HttpAnswer) -> Failed:

@@ -23,16 +23,16 @@ _VISIBLE: tuple[Kind, ...] = ("photo", "video", "animation")
 Fields = dict[str, Any]
 
 
-class Call(Struct, frozen=True):
+class TelegramCall(Struct, frozen=True):
     method: str
     fields: Fields
     files: Mapping[str, Source]
 
 
-def call_for(part: Part, media: Sequence[Material]) -> Call:
+def call_for(part: Part, media: Sequence[Material]) -> TelegramCall:
     match part:
         case TextPart():
-            return Call("sendMessage", _text(part), {})
+            return TelegramCall("sendMessage", _text(part), {})
         case MediaPart(media=(item,)):
             return _single(part, item, media[0])
         case MediaPart():
@@ -46,16 +46,16 @@ def _text(part: TextPart) -> Fields:
     return fields
 
 
-def _single(part: MediaPart, item: PlannedMedia, material: Material) -> Call:
+def _single(part: MediaPart, item: PlannedMedia, material: Material) -> TelegramCall:
     kind = KINDS[item.type]
     fields = _described(part, item, material) | _manner(part) | _keyboard(part.buttons)
     method = f"send{kind.capitalize()}"
     if isinstance(material, str):
-        return Call(method, fields | {kind: material}, {})
-    return Call(method, fields, {kind: material})
+        return TelegramCall(method, fields | {kind: material}, {})
+    return TelegramCall(method, fields, {kind: material})
 
 
-def _album(part: MediaPart, media: Sequence[Material]) -> Call:
+def _album(part: MediaPart, media: Sequence[Material]) -> TelegramCall:
     """Each item has its own caption and parse mode: those of the whole would be ignored, as buttons are."""
     files = {f"file{number}": source for number, source in enumerate(media) if not isinstance(source, str)}
     items = [
@@ -63,7 +63,7 @@ def _album(part: MediaPart, media: Sequence[Material]) -> Call:
         | _described(part, item, material)
         for number, (item, material) in enumerate(zip(part.media, media, strict=True))
     ]
-    return Call("sendMediaGroup", {"media": items} | _manner(part), files)
+    return TelegramCall("sendMediaGroup", {"media": items} | _manner(part), files)
 
 
 def _described(part: MediaPart, item: PlannedMedia, material: Material) -> Fields:

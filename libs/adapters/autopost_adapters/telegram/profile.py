@@ -59,7 +59,7 @@ LIMITS = Limits(
         entities=100,  # the rest is shown without markup, without a word
         raw_bytes=32_768,
         counts="code points seen",
-        kinds=frozenset(NAMES) - {"heading", "highlight"},
+        kinds=frozenset(NAMES) - {"highlight"},
         schemes=WEB,
         hosts_have_dots=True,
     ),

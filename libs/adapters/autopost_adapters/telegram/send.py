@@ -1,5 +1,6 @@
 """Send one part to Telegram. The token is part of the URL, so no URL leaves this module."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,20 +9,23 @@ from urllib.parse import quote
 import msgspec
 from autopost_contracts.outcomes import Failed, Scope
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia
-from autopost_runtime.config import Secret
-from autopost_runtime.http import HttpError
+from autopost_runtime.config.load import Secret
+from autopost_runtime.http.client import HttpError
 
-from autopost_adapters.base import Accepted, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
+from autopost_adapters.base import AcceptedPart, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
 from autopost_adapters.classify import unreachable, with_answer, without_bytes, without_token
 from autopost_adapters.multipart import multipart
-from autopost_adapters.telegram.answers import Message, held, read
-from autopost_adapters.telegram.calls import Call, call_for
+from autopost_adapters.telegram.answers import TelegramMessage, held, read
+from autopost_adapters.telegram.calls import TelegramCall, call_for
+
+_NUMBER = re.compile("-?[0-9]{1,18}")
 
 
 class TelegramAdapter:
     platform = "telegram"
     uploads_apart = False
     can_find = False
+    identifies_by_call = False
     patience: Mapping[str, Sequence[timedelta]] = {}
 
     def __init__(self, http: Http, api_url: str, timeout: timedelta, upload_timeout: timedelta) -> None:
@@ -35,9 +39,11 @@ class TelegramAdapter:
         bot, colon, _ = token.reveal().partition(":")
         if colon and bot.isascii() and bot.isdigit():
             return bot
-        return Failed.permanent(Scope.CHANNEL, "unauthorized", "the token does not begin with the number of a bot")
+        return Failed.permanent(
+            Scope.CHANNEL, "unauthorized", "the token must begin with the bot id, as in 123456:AA..."
+        )
 
-    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> Accepted | Failed:
+    async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         try:
             told = await self._call(call_for(part, media), target)
         except HttpError as exc:
@@ -47,17 +53,17 @@ class TelegramAdapter:
         if isinstance(told, Failed):
             return told
         items = part.media if isinstance(part, MediaPart) else ()
-        return Accepted(provider_ids=tuple(str(message.message_id) for message in told), held=held(items, told))
+        return AcceptedPart(provider_ids=tuple(message.message_id for message in told), held=held(items, told))
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
-        raise TypeError("media goes up with its message")
+        raise TypeError("Telegram media is uploaded with the message")
 
     async def find(
         self, part: Part, target: Target, since: datetime, other_than: Collection[str]
-    ) -> Accepted | Failed | None:
-        raise TypeError("a bot cannot read what a chat holds")
+    ) -> AcceptedPart | Failed | None:
+        raise TypeError("Telegram bots cannot read the messages of a chat")
 
-    async def _call(self, call: Call, target: Target) -> list[Message] | Failed:
+    async def _call(self, call: TelegramCall, target: Target) -> list[TelegramMessage] | Failed:
         fields = _address(target) | call.fields
         payload: dict[str, Any] = {"json": fields, "timeout": self._timeout}
         if call.files:
@@ -77,7 +83,7 @@ class TelegramAdapter:
 
 
 def _address(target: Target) -> dict[str, Any]:
-    chat: int | str = int(target.chat) if target.chat.lstrip("-").isdigit() else target.chat
+    chat: int | str = int(target.chat) if _NUMBER.fullmatch(target.chat) else target.chat
     return {"chat_id": chat} | ({} if target.thread is None else {"message_thread_id": target.thread})
 
 

@@ -1,20 +1,20 @@
-"""How a pull ends. A good ending is a value, the others are raised by whoever meets them and told by ``schedule``."""
+"""How a pull ends: a value when it finished, an exception otherwise; the scheduler records both."""
 
 from datetime import timedelta
 
 from msgspec import Struct
 
-from autopost_ingest.pull.gateway import Outcome
+from autopost_ingest.pull.gateway import PullOutcome
 
 
-class Ended(Struct, frozen=True, kw_only=True):
-    outcome: Outcome = "ok"
+class PullFinished(Struct, frozen=True, kw_only=True):
+    outcome: PullOutcome = "ok"
     more: bool = False
-    """There is more to read at once."""
+    """More items are available now."""
 
 
 class PullFailed(Exception):  # noqa: N818  named for what happened
-    """Not this time; ``wait`` is what the source asked for."""
+    """The pull failed and is retried; ``wait`` is the Retry-After of the source."""
 
     def __init__(self, code: str, message: str, wait: timedelta | None = None) -> None:
         super().__init__(message)
@@ -23,8 +23,8 @@ class PullFailed(Exception):  # noqa: N818  named for what happened
 
 
 class PullRejected(PullFailed):
-    """The source answered, with something that cannot be taken in."""
+    """The response of the source cannot be imported."""
 
 
 class Interrupted(Exception):  # noqa: N818  named for what happened
-    """The source is no longer ours to pull, or nobody's; what was taken in stays."""
+    """The lease is lost or the source was disabled; imported items stay."""

@@ -7,29 +7,30 @@ from uuid import UUID
 
 from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
 from autopost_contracts.plan import Profile
-from autopost_runtime.postgres import Database
+from autopost_runtime.postgres.pool import Database
 from msgspec import Struct, convert
 
-from autopost_ingest.pull.sources import Kind
-
-Outcome = Literal["ok", "unchanged", "failed", "rejected", "config_error", "interrupted"]
+PullOutcome = Literal["ok", "unchanged", "failed", "rejected", "config_error", "interrupted"]
 
 
-class Claim(Struct, frozen=True, kw_only=True):
-    """A source that is ours to pull, until its lease runs out."""
+class PullClaim(Struct, frozen=True, kw_only=True):
+    """A source leased to this process.
+
+    Its configuration is unparsed: an invalid row must not block the others.
+    """
 
     workspace_id: WorkspaceId
     source_id: str
     endpoint_id: EndpointId
-    kind: Kind
+    kind: str
     config_json: Any
-    cursor_json: dict[str, Any]
+    cursor_json: Any
     lease_token: UUID
     run_id: RunId
 
 
-class Taken(Struct, frozen=True, kw_only=True):
-    """What ``ingest_pull_chunk`` made of a chunk."""
+class ChunkResult(Struct, frozen=True, kw_only=True):
+    """Result of ``ingest_pull_chunk``."""
 
     verdict: Literal["taken", "missing_profiles", "stopped", "stale"]
     accepted: int = 0
@@ -42,8 +43,8 @@ class Taken(Struct, frozen=True, kw_only=True):
     missing_profiles: tuple[Profile, ...] = ()
 
 
-class Bound(Struct, frozen=True, kw_only=True):
-    """Where a secret lies; never the secret."""
+class PullCredential(Struct, frozen=True, kw_only=True):
+    """Reference to a secret, or the sealed secret; never its plain text."""
 
     secret_ref: str
     sealed: bytes | None
@@ -55,13 +56,13 @@ class PullGateway:
 
     async def claim_pull_sources(
         self, limit: int, lease: timedelta, per_workspace: int, trace_id: str | None
-    ) -> list[Claim]:
+    ) -> list[PullClaim]:
         rows = await self._database.fetch(
             "SELECT * FROM claim_pull_sources($1, $2, $3, $4)", limit, lease, per_workspace, trace_id
         )
-        return [convert(dict(row), Claim) for row in rows]
+        return [convert(dict(row), PullClaim) for row in rows]
 
-    async def unseen_pull_items(self, claim: Claim, refs: Sequence[str]) -> set[str]:
+    async def unseen_pull_items(self, claim: PullClaim, refs: Sequence[str]) -> set[str]:
         rows = await self._database.fetch(
             "SELECT unseen_pull_items($1, $2, $3) AS ref", claim.workspace_id, claim.source_id, refs
         )
@@ -69,7 +70,7 @@ class PullGateway:
 
     async def ingest_pull_chunk(
         self,
-        claim: Claim,
+        claim: PullClaim,
         posts: Sequence[dict[str, Any]],
         refused: Sequence[dict[str, Any]],
         cursor: dict[str, Any],
@@ -77,7 +78,7 @@ class PullGateway:
         last: bool,
         lease: timedelta,
         audit_deduped: bool,
-    ) -> Taken:
+    ) -> ChunkResult:
         answer = await self._database.fetchval(
             "SELECT ingest_pull_chunk($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
             claim.workspace_id,
@@ -91,12 +92,18 @@ class PullGateway:
             lease,
             audit_deduped,
         )
-        return convert(answer, Taken)
+        return convert(answer, ChunkResult)
 
     async def finish_pull(
-        self, claim: Claim, outcome: Outcome, error: dict[str, Any] | None, wait: timedelta | None, *, more: bool
+        self,
+        claim: PullClaim,
+        outcome: PullOutcome,
+        error: dict[str, Any] | None,
+        wait: timedelta | None,
+        *,
+        more: bool,
     ) -> bool:
-        """``False`` when the lease was no longer ours."""
+        """``False`` when the lease was lost."""
         ours = await self._database.fetchval(
             "SELECT finish_pull($1, $2, $3, $4, $5, $6, $7)",
             claim.workspace_id,
@@ -109,6 +116,6 @@ class PullGateway:
         )
         return bool(ours)
 
-    async def read_credential(self, workspace: WorkspaceId, name: str) -> Bound | None:
+    async def read_credential(self, workspace: WorkspaceId, name: str) -> PullCredential | None:
         row = await self._database.fetchrow("SELECT * FROM read_credentials($1, 'pull', $2)", workspace, [name])
-        return None if row is None else Bound(secret_ref=row["secret_ref"], sealed=row["sealed"])
+        return None if row is None else PullCredential(secret_ref=row["secret_ref"], sealed=row["sealed"])

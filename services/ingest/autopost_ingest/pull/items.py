@@ -1,6 +1,6 @@
-"""What a source brings, whatever its kind: one item, cleaned, on its way to become a post."""
+"""One item of a source of any kind, cleaned, before it becomes a post."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -11,13 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 from w3lib.url import canonicalize_url
 
+from autopost_ingest.pull.parsing.wild_html import is_reasonable
+
 LONGEST_REF = 256
+MOST_ENTRIES = 10_000
+"""In one document."""
 MOST_WORDS = 256 * 1024
-"""Bytes of all that an item says: as many as a post that is sent to us may have."""
+"""Bytes of text per item, the same as for a pushed post."""
 
 
-class Seen(Struct, frozen=True, omit_defaults=True):
-    """Something to look at or listen to, by its address."""
+class MediaLink(Struct, frozen=True, omit_defaults=True):
+    """URL and kind of a medium."""
 
     type: MediaType
     url: str
@@ -33,17 +37,31 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     content: str = ""
     date: str = ""
     tags: tuple[str, ...] = ()
-    media: tuple[Seen, ...] = ()
+    media: tuple[MediaLink, ...] = ()
     mark: Any = None
     """The value of the source's cursor at this item, where it has one."""
     ref: str = ""
-    """What it is known by."""
+    """Unique id within the source."""
     is_too_large: bool = False
-    """What it said was left out."""
+    """Its text was dropped."""
+    problem: str = ""
+    """Name of the error when parsing failed; only ``ref`` is set then."""
+
+
+def made(make: Callable[[], Item], given: object) -> Item:
+    """An item that cannot be parsed does not affect the others."""
+    try:
+        return make()
+    except MemoryError:
+        raise  # the process is not reliable any more
+    except Exception as exc:
+        return Item(ref=_digest(repr(given)), problem=type(exc).__name__)
 
 
 def bounded(item: Item) -> Item:
-    """With its ``ref``, and no larger than a post may be: whoever gets it may be serving others as well."""
+    """Set its ``ref`` and drop its text if it is too large, before it reaches the service."""
+    if item.problem:
+        return item
     ref = source_ref(item)
     words = (item.id, item.url, item.title, max(item.summary, item.content, key=len), item.date, *item.tags)
     if sum(len(each.encode(errors="replace")) for each in words) <= MOST_WORDS:
@@ -52,7 +70,7 @@ def bounded(item: Item) -> Item:
 
 
 def source_ref(item: Item) -> str:
-    """The item's own id; without one its address and date; without an address all that it is."""
+    """The id of the item; without one its URL and date; without a URL the hash of its content."""
     if item.id:
         return item.id if len(item.id) <= LONGEST_REF else _digest(item.id)
     if item.url:
@@ -61,13 +79,13 @@ def source_ref(item: Item) -> str:
 
 
 def is_before(item: Item, since: datetime) -> bool:
-    """One without a date is not."""
+    """``False`` without a date."""
     moment = moment_of(item.date)
     return moment is not None and moment < since
 
 
 def oldest_first(items: Sequence[Item], *, newest_come_first: bool = True) -> tuple[Item, ...]:
-    """By their dates where all have one, else as their source is known to put them."""
+    """By date if all items have one, otherwise in the order known for the source."""
     in_turn = tuple(reversed(items)) if newest_come_first else tuple(items)
     moments = [moment_of(item.date) for item in in_turn]
     if None in moments:
@@ -85,6 +103,8 @@ def moment_of(date: str) -> datetime | None:
 
 
 def _canonical(url: str) -> str:
+    if not is_reasonable(url):
+        return url
     try:
         return canonicalize_url(url)
     except ValueError:
@@ -92,4 +112,4 @@ def _canonical(url: str) -> str:
 
 
 def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
+    return sha256(text.encode(errors="replace")).hexdigest()

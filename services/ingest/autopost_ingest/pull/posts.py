@@ -1,23 +1,26 @@
-"""Make a post of an item, in the format that its source asks for."""
+"""Convert an item to a post, as the options of its source say."""
 
 from typing import Any
 
 import msgspec
+from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.payload import Button, MediaItem, PostRequest
-from autopost_runtime import telemetry
+from autopost_runtime.telemetry import tracing as telemetry
 from msgspec.structs import replace
 
-from autopost_ingest.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized, Refused, canonical_url, normalize
+from autopost_ingest.errors import InvalidPost
+from autopost_ingest.posts.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized, canonical_url, routing_tags
+from autopost_ingest.posts.offload import Offload, Rendering
 from autopost_ingest.pull.items import Item
-from autopost_ingest.pull.sources import Options
-from autopost_ingest.pull.wild_html import escaped
+from autopost_ingest.pull.parsing.wild_html import escaped
+from autopost_ingest.pull.source_config import SourceOptions
 
 MOST_TAGS = 50
 LONGEST_TAG = 64
 LONGEST_LINK = 2048
 
 
-def request_of(item: Item, options: Options, *, with_media: bool = True) -> PostRequest:
+def request_of(item: Item, options: SourceOptions, *, with_media: bool = True) -> PostRequest:
     url = item.url if len(item.url) <= LONGEST_LINK and canonical_url(item.url) else ""
     linked = "link" in options.include and options.button is None
     fields = {"title": item.title, "url": item.url, "date": item.date}
@@ -35,17 +38,18 @@ def request_of(item: Item, options: Options, *, with_media: bool = True) -> Post
     )
 
 
-def normalized_words(request: PostRequest) -> Normalized | None:
-    """What can be said before its media is there; ``None`` when all there is to post is media. Raises ``Refused``."""
+async def normalized_words(request: PostRequest, workspace: WorkspaceId, offload: Offload) -> Normalized | None:
+    """What can be said before its media is there; ``None`` when all there is to post is media. Raises
+    ``InvalidPost``."""
     if request.media and not request.text and not request.links:
         return None
-    return normalize(replace(request, media=()))
+    return await offload.normalize(workspace, replace(request, media=()))
 
 
 def post_to_enqueue(
-    request: PostRequest, normalized: Normalized, ref: str, source_id: str, renderings: list[dict[str, Any]]
+    request: PostRequest, normalized: Normalized, ref: str, source_id: str, renderings: list[Rendering]
 ) -> dict[str, Any]:
-    """As ``ingest_pull_chunk`` takes it."""
+    """The post document for ``ingest_pull_chunk``."""
     return _told(ref, source_id) | {
         "content_hash": normalized.content_hash,
         "hash_version": HASH_VERSION,
@@ -58,31 +62,49 @@ def post_to_enqueue(
 
 
 def post_to_stage(request: PostRequest, ref: str, source_id: str) -> dict[str, Any]:
-    """The same for one whose media is still to be fetched; whoever does that knows it by the request alone."""
-    return _told(ref, source_id) | {"request": msgspec.to_builtins(replace(request, source_ref=ref))}
+    """The same for a post whose media must be fetched: its request and routing tags."""
+    tags, channel_tags = routing_tags(request)
+    return _told(ref, source_id) | {
+        "request": msgspec.to_builtins(replace(request, source_ref=ref)),
+        "payload": {"type": "media"},
+        "tags": tags,
+        "routing": {"channels": request.routing.channels, "channel_tags": channel_tags},
+    }
 
 
-class TooOld(Refused):
-    """The source was told to begin later."""
+class TooOld(InvalidPost):
+    """Dated before ``since`` of the source."""
 
 
-class PassedOver(Refused):
-    """It was there before the source was, and is only to be known."""
+class PassedOver(InvalidPost):
+    """It existed before the source was added; it is marked as seen and not posted."""
 
 
-class TooLarge(Refused):
-    """It says more than a post may."""
+class TooLarge(InvalidPost):
+    """Larger than a post may be."""
 
 
-def item_refused(ref: str, problem: Refused | Exception) -> dict[str, Any]:
+class Internal(InvalidPost):
+    """Converting it to a post failed; a bug of ours."""
+
+
+class NotReadable(InvalidPost):
+    """Parsing it failed."""
+
+
+def item_refused(ref: str, problem: InvalidPost | Exception) -> dict[str, Any]:
     if isinstance(problem, PassedOver):
         return {"source_ref": ref, "quiet": True}
     match problem:
+        case Internal():
+            code = "internal"
         case TooOld():
             code = "before_since"
         case TooLarge():
             code = "too_large"
-        case Refused():
+        case NotReadable():
+            code = "unreadable"
+        case InvalidPost():
             code = "unprocessable"
         case _:
             code = "not_storable"
@@ -110,12 +132,12 @@ def _part(name: str, item: Item) -> str:
             return ""  # the link follows the text, unless it is in it
 
 
-def _media(item: Item, options: Options) -> tuple[MediaItem, ...]:
+def _media(item: Item, options: SourceOptions) -> tuple[MediaItem, ...]:
     most = {"all": None, "first": 1, "none": 0}[options.media]
     short = (each for each in item.media if len(each.url) <= LONGEST_LINK)
     return tuple(MediaItem(type=each.type, url=each.url) for each in short)[:most]
 
 
-def _tags(item: Item, options: Options) -> tuple[str, ...]:
+def _tags(item: Item, options: SourceOptions) -> tuple[str, ...]:
     found = (tag.strip()[:LONGEST_TAG] for tag in item.tags) if options.item_tags else ()
     return tuple(dict.fromkeys((*options.tags, *filter(None, found))))[:MOST_TAGS]

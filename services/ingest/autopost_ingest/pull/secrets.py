@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Protocol
 
 from autopost_contracts.ids import WorkspaceId
-from autopost_runtime.config import Secret
-from autopost_runtime.sealing import Label, Unopenable, read_keys
+from autopost_runtime.config.load import Secret
+from autopost_runtime.secrets.sealing import Label, Unopenable, read_keys
 
-from autopost_ingest.pull.gateway import Bound
-from autopost_ingest.pull.sources import Misconfigured
+from autopost_ingest.pull.gateway import PullCredential
+from autopost_ingest.pull.source_config import Misconfigured
 
 PLATFORM = "pull"
 
 
-class Bindings(Protocol):
-    async def read_credential(self, workspace: WorkspaceId, name: str) -> Bound | None: ...
+class CredentialReader(Protocol):
+    async def read_credential(self, workspace: WorkspaceId, name: str) -> PullCredential | None: ...
 
 
 class PullSecrets:
     """Asked anew for each pull, so a rotation is heard. Raises ``ConfigError`` for a sealing key that is none."""
 
-    def __init__(self, bindings: Bindings, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, bindings: CredentialReader, environment: Mapping[str, str] = os.environ) -> None:
         self._bindings = bindings
         self._environment = environment
         self._keys = read_keys(environment)
@@ -35,10 +35,10 @@ class PullSecrets:
         try:
             return self._open(bound, Label(str(workspace), PLATFORM, name))
         except (Unopenable, OSError, ValueError) as exc:
-            reason = str(exc) if isinstance(exc, Unopenable) else "nothing can be read where it should lie"
+            reason = str(exc) if isinstance(exc, Unopenable) else "its environment variable or file cannot be read"
             raise Misconfigured(f"the secret {name!r}: {reason}", "secret_missing") from None
 
-    def _open(self, bound: Bound, label: Label) -> Secret:
+    def _open(self, bound: PullCredential, label: Label) -> Secret:
         kind, _, place = bound.secret_ref.partition(":")
         match kind:
             case "env":
@@ -46,6 +46,6 @@ class PullSecrets:
             case "file":
                 return Secret(Path(place).read_text(encoding="utf-8").strip())
             case _ if self._keys is None:
-                raise Unopenable("it is sealed and AUTOPOST_SECRETS_KEY is not set")
+                raise Unopenable("sealed, but AUTOPOST_SECRETS_KEY is not set")
             case _:
                 return self._keys.open(bound.sealed or b"", label)

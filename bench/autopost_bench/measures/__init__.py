@@ -1,0 +1,1 @@
+"""One module per subject, each with ``measure(server, figures)``; ``subjects`` names them in order."""

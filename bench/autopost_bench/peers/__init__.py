@@ -1,0 +1,1 @@
+"""Other queues, measured in the same run."""

@@ -1,0 +1,1 @@
+"""Programs that run beside the measurements: dispatchers, a provider, senders, the least possible chain."""

@@ -1,0 +1,24 @@
+"""Our services as they ship, in their own processes, on a database of the bench."""
+
+from autopost_cli.stack.services import SERVICES
+from autopost_cli.stack.stack import Stack
+
+from autopost_bench.machine.tenants import TOKEN, Tenant
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+def services_at(tenant: Tenant, provider: str | None, *names: str) -> Stack:
+    """With a NATS server of their own; ``provider`` stands in for Telegram."""
+
+    async def nothing(_: str) -> None:
+        """The schema is there, and no demo is wanted."""
+
+    env = {
+        "AUTOPOST_DATABASE_URL": tenant.url,
+        "AUTOPOST_TELEGRAM_API_URL": provider or NOWHERE,
+        "AUTOPOST_LOG_LEVEL": "warning",
+        **TOKEN,
+    }
+    wanted = [service for service in SERVICES if service.name in names]
+    return Stack(env=env, services=wanted, backends=("nats",), prepare=nothing)

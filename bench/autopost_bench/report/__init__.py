@@ -1,0 +1,1 @@
+"""What is asked of the figures, and how a run is reported."""

@@ -1,0 +1,75 @@
+"""What is asked of the figures: the least to call it done, and the star to reach for."""
+
+from statistics import median
+from typing import Literal
+
+from msgspec import Struct
+
+from autopost_bench.report.figures import Figures, spread
+
+Tag = Literal["queue", "dispatch", "ingest"]
+TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest")
+
+
+class Bar(Struct, frozen=True):
+    """``figure`` divided by ``to``, or ``figure`` as it is. ``at_most``: less is better."""
+
+    tag: Tag
+    name: str
+    figure: str
+    to: str | None
+    least: float
+    star: float
+    at_most: bool = False
+    worst: bool = False
+    """Judged by its worst repetition, not by the middle one."""
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    tag: Tag
+    name: str
+    value: float
+    spread: float
+    least: float
+    star: float
+    met: bool
+
+
+BARS = (
+    Bar("queue", "no-op drain, 40 channels ÷ PgQueuer", "drain.few", "pgqueuer.drain", 2.0, 3.3),
+    Bar("queue", "no-op drain, 40 channels ÷ procrastinate", "drain.few", "procrastinate.drain", 40, 80),
+    Bar("queue", "drain over 1,000 channels ÷ over 40", "drain.many", "drain.few", 0.6, 0.8),
+    Bar("queue", "drain over 10,000 channels ÷ over 40", "drain.very_many", "drain.few", 0.35, 0.6),
+    Bar("queue", "enqueue to 1,000 channels ÷ PgQueuer enqueue", "enqueue.many", "pgqueuer.enqueue", 1.5, 2.0),
+    Bar("queue", "enqueue to 40 channels ÷ PgQueuer enqueue", "enqueue.few", "pgqueuer.enqueue", 0.9, 1.2),
+    Bar("queue", "cost with a long backlog ÷ with a short one", "cost.long_backlog", "cost.backlog", 1.3, 1.1, True),
+    Bar("queue", "cost with a long history ÷ without", "cost.history", "cost.backlog", 1.3, 1.1, True),
+    Bar("queue", "cost beside a blocked channel ÷ without", "cost.blocked", "cost.backlog", 1.3, 1.1, True),
+    Bar("queue", "cost without statistics ÷ with them", "cost.no_statistics", "cost.long_backlog", 1.3, 1.1, True),
+    Bar("queue", "status page with a long backlog, seconds", "status.long_backlog", None, 1.0, 0.5, True, True),
+    Bar("queue", "audit stream behind a long backlog, seconds", "relay.long_backlog", None, 5.0, 1.0, True, True),
+    Bar("queue", "drain with an old snapshot held ÷ without", "snapshot.held", "snapshot.free", 0.5, 0.8),
+    Bar("queue", "slot use under backlog ÷ the rate", "slots.use", None, 0.99, 0.999),
+    Bar("queue", "slots too close in the ledger", "slots.ledger_violations", None, 0, 0, True, True),
+    Bar("queue", "windows over the limit at the receiver", "slots.receiver_violations", None, 0, 0, True, True),
+    Bar("dispatch", "deliveries with an HTTP call ÷ the client alone", "dispatch.http", "client.aiohttp", 0.75, 0.9),
+    Bar("dispatch", "two replicas ÷ one, no-op", "replicas.two", "replicas.one", 0.95, 1.2),
+    Bar("dispatch", "webhook to call, p50 ÷ bare chain", "latency.p50", "bare_chain.p50", 2.5, 1.5, True),
+    Bar("dispatch", "webhook to call, p99 ÷ bare chain", "latency.p99", "bare_chain.p99", 3, 2, True),
+    Bar("ingest", "enqueued through HTTP, 40 channels ÷ direct", "ingest.http", "ingest.direct", 0.5, 0.8),
+    Bar("ingest", "posts to one channel ÷ bare commits", "ingest.one_channel", "commits.32_clients", 0.3, 0.6),
+)
+
+
+def judge(bar: Bar, figures: Figures) -> Judged:
+    values = figures.values(bar.figure) if bar.to is None else figures.ratios(bar.figure, bar.to)
+    value = max(values) if bar.worst else median(values)
+    return Judged(
+        tag=bar.tag,
+        name=bar.name,
+        value=value,
+        spread=spread(values),
+        least=bar.least,
+        star=bar.star,
+        met=value <= bar.least if bar.at_most else value >= bar.least,
+    )

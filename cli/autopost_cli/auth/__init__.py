@@ -1,0 +1,1 @@
+"""`autopost auth`: bot credentials and status tokens."""

@@ -1,0 +1,1 @@
+"""`autopost events`: read the audit stream."""

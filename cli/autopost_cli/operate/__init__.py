@@ -1,0 +1,1 @@
+"""What all operator commands share: options, database gateway, selection of a workspace and a channel."""

@@ -1,0 +1,1 @@
+"""`autopost payload`: reading stored raw payloads."""

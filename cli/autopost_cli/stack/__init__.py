@@ -1,0 +1,1 @@
+"""`autopost up`: the servers and services on one machine, started, supervised and stopped."""

@@ -1,0 +1,1 @@
+"""`autopost verify`: deliveries and the audit stream compared with the events."""

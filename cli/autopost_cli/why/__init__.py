@@ -1,0 +1,1 @@
+"""`autopost why`: what something waits for, in words."""

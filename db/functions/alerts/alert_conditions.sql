@@ -1,0 +1,78 @@
+-- alert_conditions(thresholds) -> every condition that holds right now, by workspace
+--
+-- thresholds   {"dead", "failed_permanent", "paused_channels", "cooled_groups", "oldest_due", "pull_sources",
+--               "staged_posts", "bot_outbox", "bot_errors", "orphan_events", "relay_lag", "event_partitions",
+--               "refused_claims", "set_aside", "provider_waits"}: numbers,
+--              durations in seconds; one that is null or missing is switched off. And "staged_deadline", in seconds
+--              too: how long the media of a post may take, whoever is at it
+-- found        how many things are in it; the function of each condition says what is counted
+-- since        when it began, where that is known
+-- causes       [{"name", "code", "count", "id"}], five at most
+-- workspace_id zero for the installation itself
+CREATE OR REPLACE FUNCTION alert_conditions(p_thresholds jsonb)
+RETURNS TABLE (
+    condition text,
+    workspace_id uuid,
+    found bigint,
+    threshold numeric,
+    since timestamptz,
+    causes jsonb
+)
+LANGUAGE sql
+STABLE
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+    WITH t AS MATERIALIZED (
+        SELECT *
+        FROM jsonb_to_record(p_thresholds) AS r (
+            dead bigint, failed_permanent bigint, paused_channels bigint, cooled_groups bigint, oldest_due numeric,
+            pull_sources bigint, staged_posts numeric, bot_outbox numeric, bot_errors bigint, orphan_events bigint,
+            relay_lag numeric, event_partitions numeric, refused_claims numeric, staged_deadline numeric,
+            set_aside bigint, provider_waits numeric)
+    )
+    SELECT 'dead', c.workspace_id, c.found, t.dead, c.since, c.causes
+    FROM t, condition_dead(t.dead) AS c
+    UNION ALL
+    SELECT 'failed_permanent', c.workspace_id, c.found, t.failed_permanent, c.since, c.causes
+    FROM t, condition_failed_permanent(t.failed_permanent) AS c
+    UNION ALL
+    SELECT 'paused_channels', c.workspace_id, c.found, t.paused_channels, c.since, c.causes
+    FROM t, condition_paused_channels(t.paused_channels) AS c
+    UNION ALL
+    SELECT 'cooled_groups', c.workspace_id, c.found, t.cooled_groups, c.since, c.causes
+    FROM t, condition_cooled_groups(t.cooled_groups) AS c
+    UNION ALL
+    SELECT 'oldest_due', c.workspace_id, c.found, t.oldest_due, c.since, c.causes
+    FROM t, condition_oldest_due(make_interval(secs => t.oldest_due::double precision)) AS c
+    UNION ALL
+    SELECT 'pull_sources', c.workspace_id, c.found, t.pull_sources, c.since, c.causes
+    FROM t, condition_pull_sources(t.pull_sources) AS c
+    UNION ALL
+    SELECT 'staged_posts', c.workspace_id, c.found, t.staged_posts, c.since, c.causes
+    FROM t, condition_staged_posts(make_interval(secs => t.staged_posts::double precision),
+                                   make_interval(secs => t.staged_deadline::double precision)) AS c
+    UNION ALL
+    SELECT 'bot_outbox', c.workspace_id, c.found, t.bot_outbox, c.since, c.causes
+    FROM t, condition_bot_outbox(make_interval(secs => t.bot_outbox::double precision)) AS c
+    UNION ALL
+    SELECT 'bot_errors', c.workspace_id, c.found, t.bot_errors, c.since, c.causes
+    FROM t, condition_bot_errors(t.bot_errors) AS c
+    UNION ALL
+    SELECT 'orphan_events', c.workspace_id, c.found, t.orphan_events, c.since, c.causes
+    FROM t, condition_orphan_events(t.orphan_events) AS c
+    UNION ALL
+    SELECT 'relay_lag', c.workspace_id, c.found, t.relay_lag, c.since, c.causes
+    FROM t, condition_relay_lag(make_interval(secs => t.relay_lag::double precision)) AS c
+    UNION ALL
+    SELECT 'event_partitions', c.workspace_id, c.found, t.event_partitions, c.since, c.causes
+    FROM t, condition_event_partitions(make_interval(secs => t.event_partitions::double precision)) AS c
+    UNION ALL
+    SELECT 'refused_claims', c.workspace_id, c.found, t.refused_claims, c.since, c.causes
+    FROM t, condition_refused_claims(make_interval(secs => t.refused_claims::double precision)) AS c
+    UNION ALL
+    SELECT 'set_aside', c.workspace_id, c.found, t.set_aside, c.since, c.causes
+    FROM t, condition_set_aside(t.set_aside) AS c
+    UNION ALL
+    SELECT 'provider_waits', c.workspace_id, c.found, t.provider_waits, c.since, c.causes
+    FROM t, condition_provider_waits(make_interval(secs => t.provider_waits::double precision)) AS c
+$$;

@@ -1,0 +1,40 @@
+-- adopt_policy(max_attempts, backoff_base, backoff_cap, group_cooldown) -> the policy before, null when nothing changed
+--
+-- What a dispatcher is configured with becomes the policy of the whole installation. Every dispatcher says so at start:
+-- the last that started with other values wins, for all of them at once.
+--
+-- Changes      delivery_policy. Deliveries that are queued already keep their max_attempts.
+-- Raises       23514 (check_violation) for what makes no sense.
+CREATE OR REPLACE FUNCTION adopt_policy(
+    p_max_attempts int,
+    p_backoff_base interval,
+    p_backoff_cap interval,
+    p_group_cooldown interval
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _before jsonb;
+BEGIN
+    SELECT jsonb_build_object('max_attempts', p.max_attempts, 'backoff_base', p.backoff_base,
+                              'backoff_cap', p.backoff_cap, 'group_cooldown', p.group_cooldown)
+    INTO _before
+    FROM current_policy() AS p
+    WHERE (p.max_attempts, p.backoff_base, p.backoff_cap, p.group_cooldown)
+          IS DISTINCT FROM (p_max_attempts, p_backoff_base, p_backoff_cap, p_group_cooldown);
+    IF _before IS NULL THEN
+        RETURN NULL;
+    END IF;
+
+    INSERT INTO delivery_policy (max_attempts, backoff_base, backoff_cap, group_cooldown)
+    VALUES (p_max_attempts, p_backoff_base, p_backoff_cap, p_group_cooldown)
+    ON CONFLICT (is_the_only_one) DO UPDATE
+    SET max_attempts = excluded.max_attempts,
+        backoff_base = excluded.backoff_base,
+        backoff_cap = excluded.backoff_cap,
+        group_cooldown = excluded.group_cooldown,
+        updated_at = now();
+    RETURN _before;
+END $$;

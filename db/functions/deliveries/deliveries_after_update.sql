@@ -1,0 +1,170 @@
+-- deliveries_after_update() trigger on deliveries, after UPDATE, once per statement
+--
+-- Carries changes of deliveries into delivery_queue, dead_letters, channel_counters and channel_due. Functions and
+-- hand-written statements take the same path, so the tables cannot disagree. reject_delivery_update refuses illegal
+-- changes.
+--
+-- Changes   delivery_queue (taken, freed, woken, removed), dead_letters, channel_counters, channel_due
+-- Locks     channel_due FOR KEY SHARE (only for rows that wait again), delivery_queue, channel_counters,
+--           channel_due: each by key
+CREATE OR REPLACE FUNCTION deliveries_after_update()
+RETURNS trigger
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+DECLARE
+    _seen record;
+    _taken record;
+    _now timestamptz := clock_timestamp();
+BEGIN
+    -- By channel: what is under way now less what was before, and when something waits for. Counted by status first,
+    -- which is all that is done for each row.
+    WITH sides AS (
+        SELECT workspace_id, channel_id, status AS was, NULL::delivery_status AS now_is, count(*) AS n,
+               NULL::timestamptz AS due
+        FROM old_rows
+        GROUP BY workspace_id, channel_id, status
+        UNION ALL
+        SELECT workspace_id, channel_id, NULL, status, count(*),
+               min(CASE WHEN status IN ('queued', 'retry')
+                        THEN delivery_due_at(status, not_before, scheduled_for, next_retry_at) END)
+        FROM new_rows
+        GROUP BY workspace_id, channel_id, status
+    ), flights AS MATERIALIZED (
+        SELECT workspace_id, channel_id,
+               (coalesce(sum(n) FILTER (WHERE now_is = 'sending'), 0)
+                - coalesce(sum(n) FILTER (WHERE was = 'sending'), 0))::bigint AS more,
+               coalesce(min(due), 'infinity') AS due,
+               bool_or(now_is IN ('claimed', 'sending')) AS some_taken,
+               bool_or(now_is IN ('queued', 'retry')) AS some_waiting,
+               bool_or(now_is IN ('sent', 'deduped', 'failed_permanent', 'dead')) AS some_final,
+               bool_or(now_is IN ('failed_permanent', 'dead')) AS some_given_up,
+               bool_or(was IN ('failed_permanent', 'dead')) AS some_were_given_up
+        FROM sides
+        GROUP BY workspace_id, channel_id
+    )
+    SELECT bool_or(f.some_taken) AS some_taken,
+           bool_or(f.some_waiting) AS some_waiting,
+           bool_or(f.some_final) AS some_final,
+           bool_or(f.some_given_up) AS some_given_up,
+           bool_or(f.some_were_given_up) AS some_were_given_up,
+           bool_or(f.more > 0) AS some_started,
+           bool_or(f.more < 0) AS some_ended,
+           array_agg(DISTINCT f.workspace_id) AS tenants,
+           array_agg(f.workspace_id ORDER BY f.workspace_id, f.channel_id) AS workspaces,
+           array_agg(f.channel_id ORDER BY f.workspace_id, f.channel_id) AS channels,
+           array_agg(greatest(f.more, 0) ORDER BY f.workspace_id, f.channel_id) AS started,
+           array_agg(greatest(-f.more, 0) ORDER BY f.workspace_id, f.channel_id) AS ended,
+           array_agg(f.due ORDER BY f.workspace_id, f.channel_id) AS dues
+    INTO _seen
+    FROM flights f;
+
+    -- The queue is written by lists of keys, not by joins: a queue that was empty when a join was planned would be read
+    -- from end to end when it is full. A claim has one token and one lease, so this is one round for it.
+    IF _seen.some_taken THEN
+        FOR _taken IN
+            SELECT array_agg(DISTINCT n.workspace_id) AS workspaces, array_agg(n.delivery_id) AS deliveries,
+                   coalesce(n.claim_token, '00000000-0000-0000-0000-000000000000') AS claim_token,
+                   n.sending_lease_until AS lease_until, n.status
+            FROM new_rows n
+            WHERE n.status IN ('claimed', 'sending')
+            GROUP BY n.claim_token, n.sending_lease_until, n.status
+        LOOP
+            UPDATE delivery_queue q
+            SET claim_token = _taken.claim_token,
+                lease_until = _taken.lease_until,
+                status = _taken.status,
+                by_hand = _taken.status = 'claimed'
+            WHERE q.workspace_id = ANY (_taken.workspaces)
+              AND q.delivery_id = ANY (_taken.deliveries);
+        END LOOP;
+    END IF;
+
+    IF _seen.some_final THEN
+        DELETE FROM delivery_queue q
+        WHERE q.workspace_id = ANY (_seen.tenants)
+          AND q.delivery_id = ANY (ARRAY(
+              SELECT n.delivery_id
+              FROM new_rows n
+              WHERE n.status IN ('sent', 'deduped', 'failed_permanent', 'dead')
+          ));
+    END IF;
+
+    -- dead_letters has a row while a delivery is dead or failed_permanent. One that is brought back loses it, and with
+    -- it the mark of skip(): should it die again, the alert sees it again.
+    IF _seen.some_given_up THEN
+        INSERT INTO dead_letters (workspace_id, delivery_id, channel_id, status, given_up_at)
+        SELECT n.workspace_id, n.delivery_id, n.channel_id, n.status, _now
+        FROM new_rows n
+        WHERE n.status IN ('failed_permanent', 'dead')
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF _seen.some_were_given_up AND _seen.some_waiting THEN
+        DELETE FROM dead_letters g
+        USING new_rows n
+        WHERE g.workspace_id = n.workspace_id
+          AND g.delivery_id = n.delivery_id
+          AND n.status = 'retry';
+    END IF;
+
+    IF _seen.some_waiting THEN
+        -- The same lock that deliveries_after_insert takes for a new delivery: see claim_deliveries.
+        PERFORM 1
+        FROM (
+            SELECT DISTINCT n.workspace_id, n.channel_id
+            FROM new_rows n
+            WHERE n.status IN ('queued', 'retry')
+            ORDER BY n.workspace_id, n.channel_id
+        ) AS w
+        CROSS JOIN LATERAL (
+            SELECT 1
+            FROM channel_due d
+            WHERE d.workspace_id = w.workspace_id
+              AND d.channel_id = w.channel_id
+            FOR KEY SHARE
+        ) AS d;
+
+        INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at, status, due_at)
+        SELECT n.workspace_id, n.delivery_id, n.channel_id, n.due > _now,
+               CASE WHEN n.due > _now THEN n.due ELSE greatest(n.created_at, c.low_water) END, n.status, n.due
+        FROM (
+            SELECT m.workspace_id, m.delivery_id, m.channel_id, m.created_at, m.status,
+                   delivery_due_at(m.status, m.not_before, m.scheduled_for, m.next_retry_at) AS due
+            FROM new_rows m
+            WHERE m.status IN ('queued', 'retry')
+        ) AS n
+        CROSS JOIN LATERAL (
+            SELECT d.low_water
+            FROM channel_due d
+            WHERE d.workspace_id = n.workspace_id
+              AND d.channel_id = n.channel_id
+            OFFSET 0
+        ) AS c
+        ORDER BY n.delivery_id
+        ON CONFLICT (workspace_id, delivery_id) DO UPDATE
+        SET asleep = excluded.asleep,
+            sort_at = excluded.sort_at,
+            status = excluded.status,
+            due_at = excluded.due_at,
+            by_hand = false,
+            claim_token = NULL,
+            lease_until = NULL;
+    END IF;
+
+    IF _seen.some_started THEN
+        PERFORM count_in_flight('started', _seen.workspaces, _seen.channels, _seen.started);
+    END IF;
+    IF _seen.some_ended THEN
+        PERFORM count_in_flight('ended', _seen.workspaces, _seen.channels, _seen.ended);
+    END IF;
+    IF _seen.some_waiting OR _seen.some_ended THEN
+        PERFORM wake_channels(_seen.workspaces, _seen.channels, _seen.dues, _seen.ended);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER deliveries_after_update
+    AFTER UPDATE ON deliveries
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION deliveries_after_update();

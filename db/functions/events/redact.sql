@@ -1,0 +1,50 @@
+-- redact(text) -> the text without secrets, phone numbers and e-mail addresses: each is ***
+--
+-- The last defence for words that are typed into psql; commands and services do the same before they call
+-- (autopost_runtime.secrets.redaction, which takes JSON inside JSON apart instead of masking its rest). What is masked
+-- already stays as it is.
+--
+-- A bounded repetition like {0,60} is unrolled, and beside a lookaround each character then costs as much as the whole
+-- pattern: names and addresses repeat without a bound. After each match a lookbehind is judged from the beginning of the
+-- text, so foreign text goes through quoted(), which reads 2,048 characters.
+CREATE OR REPLACE FUNCTION redact(p_text text)
+RETURNS text
+LANGUAGE plpgsql
+IMMUTABLE
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+DECLARE
+    _text text := p_text;
+    _rule text[];
+BEGIN
+    -- Without one of these no pattern can match, and most text has none.
+    IF _text IS NULL OR _text !~* $re$[:=@]|%3|/bot|bearer|basic|\d[\d\s().-]{8,}\d$re$ THEN
+        RETURN _text;
+    END IF;
+    FOREACH _rule SLICE 1 IN ARRAY ARRAY[
+        -- Secrets: in the path of a call, a bot's token, headers, an address with a password, name=value, JSON.
+        [$re$/bot(?!\{)[^/\s"'?#]{6,}$re$, '/bot***'],
+        [$re$\y\d{6,}(?::|%3A)[A-Za-z0-9_-]{30,}$re$, '***'],
+        [$re$\y(bearer|basic)\s+[^\s"',;]+$re$, '\1 ***'],
+        [$re$\y(authorization["']?\s*[:=]\s*["']?)(?!(?:bearer|basic)\y)[^\s"',;]+$re$, '\1***'],
+        [$re$(?<![\w-])(x-[\w-]*(?:secret|token|key)\s*[:=]\s*)[^\s"',;]+$re$, '\1***'],
+        [$re$\y((?:set-)?cookie\s*:\s*)[^\r\n"']+$re$, '\1***'],
+        [$re$\y(https?://)[^\s/@?#"']+@$re$, '\1***@'],
+        [$re$(://[^\s:/@]*):[^\s/]+@$re$, '\1:***@'],
+        [$re$(^|[^\w-]|%3F|%26)(?!claim_token=)((?:[\w-]*[_-])?$re$
+         || $re$(?:token|password|passwd|secret|api[_-]?key|signature)(?:=|%3D))[^\s&"']+$re$, '\1\2***'],
+        [$re$([?&;](?:sig|sign|hmac|auth|key|pwd|pass|jwt|sid|session|session_?id|ticket|code)=)[^\s&"']+$re$, '\1***'],
+        [$re$(["'](?!claim_token)(?:[\w-]*[_-])?(?:token|secret|password|passwd|authorization|cookie|$re$
+         || $re$(?:api|access|secret)[_-]?key)\\*["']\s*:\s*\\*["'])(?!\*\*\*)(?:[^"'\\]|\\.)*$re$, '\1***'],
+        -- People: an address, a number as written for abroad, 8 (900) …, 89…, one without the country.
+        [$re$(?<![\w.+%-])(?<!//)[\w.+%-]+@(?:[\w-]+\.)+[[:alpha:]]{2,}$re$, '***'],
+        [$re$\+[1-9](?:[\s().-]{0,2}\d){9,14}(?!\d)$re$, '***'],
+        [$re$(?<![\w.:+-])[78](?:[\s-]?\(\d{3,5}\)[\s-]?|[\s-]\d{3,5}[\s-])\d{1,3}(?:[\s-]?\d{2}){2}(?![\w-])$re$, '***'],
+        [$re$(?<![\w.:+-])[78]9\d{9}(?![\w-])$re$, '***'],
+        [$re$(?<![\w.:+-])\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{2}[\s.-]?\d{2}(?![\w-])$re$, '***']
+    ]
+    LOOP
+        _text := regexp_replace(_text, _rule[1], _rule[2], 'gi');
+    END LOOP;
+    RETURN _text;
+END $$;

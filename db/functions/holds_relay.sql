@@ -1,8 +1,0 @@
--- holds_relay(holder) -> whether the round of the relay is this holder's, and stays so until the transaction ends
-CREATE OR REPLACE FUNCTION holds_relay(p_holder uuid)
-RETURNS boolean
-LANGUAGE sql
-VOLATILE
-AS $$
-    SELECT EXISTS (SELECT 1 FROM monitor_rounds WHERE round = 'relay' AND holder = p_holder FOR SHARE)
-$$;

@@ -1,0 +1,33 @@
+-- retain_ingest_runs(keep, limit) -> how many runs that began longer ago are forgotten
+--
+-- Stays     a run of which a post still waits for its media, however long its workspace has been paused
+-- Locks     ingest_runs by key, past those that somebody holds
+CREATE OR REPLACE FUNCTION retain_ingest_runs(p_keep interval, p_limit int)
+RETURNS int
+LANGUAGE sql
+SECURITY DEFINER SET search_path = public, pg_temp
+SET enable_seqscan = off
+AS $$
+    WITH old AS MATERIALIZED (
+        SELECT r.workspace_id, r.run_id
+        FROM ingest_runs r
+        WHERE r.started_at < (SELECT clock_timestamp() - p_keep)
+          AND NOT EXISTS (
+              SELECT 1
+              FROM staged_posts s
+              WHERE s.workspace_id = r.workspace_id
+                AND s.run_id = r.run_id
+                AND s.status IN ('staged', 'fetching')
+          )
+        ORDER BY r.started_at
+        LIMIT p_limit
+        FOR UPDATE OF r SKIP LOCKED
+    ), gone AS (
+        DELETE FROM ingest_runs t
+        USING old o
+        WHERE t.workspace_id = o.workspace_id
+          AND t.run_id = o.run_id
+        RETURNING 1
+    )
+    SELECT count(*)::int FROM gone
+$$;

@@ -1,0 +1,187 @@
+-- verify_deliveries(workspace_id, after, limit, most) -> what the next deliveries and their events disagree about
+--
+-- Walks the deliveries of a workspace by key: give last_id as `after` until nothing was checked. One call is one
+-- statement, so a row and its events are seen as they were in one moment, whoever writes meanwhile.
+--
+-- checked, found   how many deliveries were looked at, and how many differences there are
+-- differences      [{"kind", "delivery_id", "events", "row"}], at most `most` of them
+-- kind   status, attempt, max_attempts, provider_message_id, sent_at, slot_at, next_retry_at, created_at,
+--        sending_started_at
+--                  the row is not what its events add up to (fold_deliveries)
+--        event_count   an event is missing, also the last one, or was written past the row
+--        no_events     there is not one
+--        order         the log itself is wrong: see problems of fold_deliveries
+--        message, channel, rendering     what the row or its events refer to is not there, or is not the same
+--        queue, dead_letters, skipped        the narrow tables beside it say something else
+--        progress      the parts of it that were acknowledged: see progress_problem
+--        early         its last attempt was claimed before it was scheduled
+--
+-- Near     sent_at, created_at, sending_started_at and a retry by hand are told by the moment at which the event was
+--          written, a little after the row's own: they may be `slack` apart. The other times are told exactly. Of a
+--          delivery that was sent nothing changes afterwards, so sent_at is also, exactly, when the row last changed.
+-- Claimed  a flow of hands that leaves no event: the events say queued or retry
+CREATE OR REPLACE FUNCTION verify_deliveries(
+    p_workspace_id uuid,
+    p_after uuid,
+    p_limit int DEFAULT 1000,
+    p_most int DEFAULT 100,
+    p_slack interval DEFAULT '1 minute'
+)
+RETURNS TABLE (checked bigint, last_id uuid, found bigint, differences jsonb)
+LANGUAGE sql
+STABLE
+SECURITY DEFINER SET search_path = public, pg_temp
+SET enable_seqscan = off
+AS $$
+    WITH page AS MATERIALIZED (
+        SELECT d.delivery_id, d.message_id, d.channel_id, d.rendering_id, d.status, d.attempt, d.provider_message_id,
+               d.sent_at, d.slot_at, d.next_retry_at, d.created_at, d.sending_started_at, d.event_count,
+               d.max_attempts, d.updated_at, d.scheduled_for, d.render_meta -> 'series_progress' AS progress
+        FROM deliveries d
+        WHERE d.workspace_id = p_workspace_id
+          AND d.delivery_id > p_after
+        ORDER BY d.delivery_id
+        LIMIT p_limit
+    ), folded AS MATERIALIZED (
+        SELECT f.*
+        FROM fold_deliveries(p_workspace_id, ARRAY(SELECT delivery_id FROM page)) AS f
+    ), queued AS MATERIALIZED (
+        -- A page is a range of keys, read in one go: probe by probe an emptied queue would be read over and over.
+        SELECT q.delivery_id, q.claim_token, q.channel_id
+        FROM delivery_queue q
+        WHERE q.workspace_id = p_workspace_id
+          AND q.delivery_id > p_after
+          AND q.delivery_id <= (SELECT p.delivery_id FROM page p ORDER BY p.delivery_id DESC LIMIT 1)
+    ), lost AS MATERIALIZED (
+        SELECT g.delivery_id, g.status, g.skipped_at
+        FROM dead_letters g
+        WHERE g.workspace_id = p_workspace_id
+          AND g.delivery_id > p_after
+          AND g.delivery_id <= (SELECT p.delivery_id FROM page p ORDER BY p.delivery_id DESC LIMIT 1)
+    ), seen AS MATERIALIZED (
+        SELECT p.*, f AS fold, f.delivery_id IS NOT NULL AS has_events,
+               q.delivery_id IS NOT NULL AS is_queued, q.claim_token IS NOT NULL AS is_taken,
+               q.channel_id AS queued_for,
+               g.status AS dead_letters, g.skipped_at,
+               m.there IS NOT NULL AS has_message,
+               c.there IS NOT NULL AS has_channel,
+               p.rendering_id IS NULL OR r.calls IS NOT NULL AS has_rendering,
+               r.calls
+        FROM page p
+        LEFT JOIN folded f USING (delivery_id)
+        LEFT JOIN queued q USING (delivery_id)
+        LEFT JOIN lost g USING (delivery_id)
+        LEFT JOIN LATERAL (
+            SELECT true AS there
+            FROM messages m
+            WHERE m.workspace_id = p_workspace_id
+              AND m.message_id = p.message_id
+            LIMIT 1
+        ) AS m ON true
+        LEFT JOIN LATERAL (
+            SELECT true AS there
+            FROM channels c
+            WHERE c.workspace_id = p_workspace_id
+              AND c.channel_id = p.channel_id
+            LIMIT 1
+        ) AS c ON true
+        LEFT JOIN LATERAL (
+            SELECT r.calls
+            FROM renderings r
+            WHERE r.workspace_id = p_workspace_id
+              AND r.rendering_id = p.rendering_id
+              AND r.message_id = p.message_id
+            LIMIT 1
+        ) AS r ON true
+    ), differences AS MATERIALIZED (
+        SELECT s.delivery_id, x.kind, x.told, x.found
+        FROM seen s
+        CROSS JOIN LATERAL (
+            SELECT 'no_events' AS kind, NULL AS told, s.status::text AS found
+            WHERE NOT s.has_events
+            UNION ALL
+            SELECT 'order', array_to_string((s.fold).problems, '; '), s.status::text
+            WHERE s.has_events AND cardinality((s.fold).problems) > 0
+            UNION ALL
+            SELECT 'event_count', (s.fold).event_count::text, s.event_count::text
+            WHERE s.has_events AND (s.fold).event_count <> s.event_count
+            UNION ALL
+            SELECT 'status', (s.fold).status::text, s.status::text
+            WHERE s.has_events
+              AND (s.fold).status IS DISTINCT FROM s.status
+              AND NOT (s.status = 'claimed' AND (s.fold).status IN ('queued', 'retry'))
+            UNION ALL
+            SELECT 'attempt', (s.fold).attempt::text, s.attempt::text
+            WHERE s.has_events AND (s.fold).attempt IS DISTINCT FROM s.attempt
+            UNION ALL
+            SELECT 'max_attempts', (s.fold).max_attempts::text, s.max_attempts::text
+            WHERE (s.fold).max_attempts <> s.max_attempts
+            UNION ALL
+            SELECT 'provider_message_id', (s.fold).provider_message_id, s.provider_message_id
+            WHERE s.has_events AND (s.fold).provider_message_id IS DISTINCT FROM s.provider_message_id
+            UNION ALL
+            SELECT 'sent_at', (s.fold).sent_at::text, s.sent_at::text
+            WHERE s.has_events
+              AND (NOT same_time((s.fold).sent_at, s.sent_at, p_slack)
+                   OR (s.status = 'sent' AND s.sent_at IS DISTINCT FROM s.updated_at))
+            UNION ALL
+            SELECT 'slot_at', (s.fold).slot_at::text, s.slot_at::text
+            WHERE s.has_events AND (s.fold).slot_at IS DISTINCT FROM s.slot_at
+            UNION ALL
+            SELECT 'next_retry_at', (s.fold).next_retry_at::text, s.next_retry_at::text
+            WHERE s.status = 'retry'
+              AND (s.fold).status = 'retry'
+              AND NOT same_time((s.fold).next_retry_at, s.next_retry_at,
+                              CASE WHEN (s.fold).retry_is_near THEN p_slack ELSE interval '0' END)
+            UNION ALL
+            SELECT 'created_at', (s.fold).began_at::text, s.created_at::text
+            WHERE (s.fold).began_at IS NOT NULL AND NOT same_time((s.fold).began_at, s.created_at, p_slack)
+            UNION ALL
+            SELECT 'sending_started_at', (s.fold).sending_at::text, s.sending_started_at::text
+            WHERE s.status = 'sending'
+              AND (s.fold).sending_at IS NOT NULL
+              AND NOT same_time((s.fold).sending_at, s.sending_started_at, p_slack)
+            UNION ALL
+            SELECT 'message', (s.fold).message_id::text, s.message_id::text
+            WHERE NOT s.has_message OR (s.has_events AND (s.fold).message_id IS DISTINCT FROM s.message_id)
+            UNION ALL
+            SELECT 'channel', (s.fold).channel_id::text, s.channel_id::text
+            WHERE NOT s.has_channel OR (s.has_events AND (s.fold).channel_id IS DISTINCT FROM s.channel_id)
+            UNION ALL
+            SELECT 'rendering', NULL, s.rendering_id::text
+            WHERE NOT s.has_rendering
+            UNION ALL
+            SELECT 'progress', progress_problem(s.progress, s.calls, (s.fold).parts), s.progress::text
+            WHERE progress_problem(s.progress, s.calls, (s.fold).parts) IS NOT NULL
+            UNION ALL
+            SELECT 'early', greatest((s.fold).sending_at, (s.fold).slot_at)::text, s.scheduled_for::text
+            WHERE greatest((s.fold).sending_at, (s.fold).slot_at) < s.scheduled_for - interval '1 second'
+            UNION ALL
+            SELECT 'queue',
+                   CASE
+                       WHEN NOT s.is_queued THEN 'not queued'
+                       WHEN s.queued_for <> s.channel_id THEN 'queued for ' || s.queued_for
+                       WHEN s.is_taken THEN 'taken'
+                       ELSE 'waiting'
+                   END,
+                   s.status::text
+            WHERE s.is_queued <> (s.status IN ('queued', 'retry', 'claimed', 'sending'))
+               OR (s.is_queued AND (s.is_taken = (s.status IN ('queued', 'retry')) OR s.queued_for <> s.channel_id))
+            UNION ALL
+            SELECT 'dead_letters', s.dead_letters::text, s.status::text
+            WHERE s.dead_letters IS DISTINCT FROM CASE WHEN s.status IN ('dead', 'failed_permanent') THEN s.status END
+            UNION ALL
+            SELECT 'skipped', (s.fold).skipped::text, s.skipped_at::text
+            WHERE s.has_events AND (s.fold).skipped <> (s.skipped_at IS NOT NULL)
+        ) AS x
+    )
+    SELECT (SELECT count(*) FROM page),
+           (SELECT p.delivery_id FROM page p ORDER BY p.delivery_id DESC LIMIT 1),
+           (SELECT count(*) FROM differences),
+           coalesce((
+               SELECT jsonb_agg(jsonb_build_object(
+                   'kind', l.kind, 'delivery_id', l.delivery_id, 'events', l.told, 'row', l.found
+               ) ORDER BY l.delivery_id, l.kind)
+               FROM (SELECT * FROM differences d ORDER BY d.delivery_id, d.kind LIMIT p_most) AS l
+           ), '[]')
+$$;

@@ -1,0 +1,57 @@
+-- why(id, workspace_id, limit, now) -> what holds this, or what became of it: {"at": the database's time, "found": […]}
+--
+-- One entry for each thing meant, none when nothing is known by this id. A staged post that was enqueued is followed
+-- by its message.
+--
+-- found        of why_show_delivery, why_show_message, why_show_channel and why_show_post; of a run without posts
+--              {"kind": "run", "workspace_id", "run_id", "run_kind", "trace_id", "started_at", "finished_at", "stats",
+--              "unrouted": of why_unrouted}
+-- limit        how many things, and how many entries of each list in them
+CREATE OR REPLACE FUNCTION why(
+    p_id text,
+    p_workspace_id uuid DEFAULT NULL,
+    p_limit int DEFAULT 20,
+    p_now timestamptz DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE sql
+STABLE
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+    WITH found AS MATERIALIZED (
+        SELECT f.workspace_id, f.kind, f.id, f.nth
+        FROM why_find(p_id, p_workspace_id, p_limit) WITH ORDINALITY AS f (workspace_id, kind, id, nth)
+    ), meant AS MATERIALIZED (
+        SELECT f.workspace_id, f.kind, f.id, f.nth FROM found f
+        UNION ALL
+        SELECT f.workspace_id, 'message', s.message_id, f.nth
+        FROM found f
+        JOIN staged_posts s
+          ON s.workspace_id = f.workspace_id
+         AND s.post_id = f.id
+        WHERE f.kind = 'post'
+          AND s.message_id IS NOT NULL
+          AND s.message_id NOT IN (SELECT k.id FROM found k WHERE k.kind = 'message')
+    )
+    SELECT jsonb_build_object('at', coalesce(p_now, clock_timestamp()),
+                              'found', coalesce(jsonb_agg(shown.entry ORDER BY m.nth, m.kind DESC), '[]'))
+    FROM meant m
+    CROSS JOIN LATERAL (
+        SELECT CASE m.kind
+            WHEN 'delivery' THEN why_show_delivery(m.workspace_id, m.id, p_limit, p_now)
+            WHEN 'message' THEN why_show_message(m.workspace_id, m.id, p_limit, p_now)
+            WHEN 'channel' THEN why_show_channel(m.workspace_id, m.id, p_limit, p_now)
+            WHEN 'post' THEN why_show_post(m.workspace_id, m.id, p_now)
+            WHEN 'run' THEN (
+                SELECT jsonb_build_object(
+                    'kind', 'run', 'workspace_id', r.workspace_id, 'run_id', r.run_id, 'run_kind', r.kind,
+                    'trace_id', r.trace_id, 'started_at', r.started_at, 'finished_at', r.finished_at,
+                    'stats', r.stats_json, 'unrouted', why_unrouted(r.workspace_id, r.run_id, p_limit))
+                FROM ingest_runs r
+                WHERE r.workspace_id = m.workspace_id
+                  AND r.run_id = m.id
+            )
+        END AS entry
+    ) AS shown
+    WHERE shown.entry IS NOT NULL
+$$;

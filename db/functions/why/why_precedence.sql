@@ -1,0 +1,13 @@
+-- why_precedence() -> the names of all gates, in the order in which they are told
+--
+-- Several gates may hold a delivery at once; the one that comes first here is the answer. docs/why.md says what each
+-- of them means. `lease` holds what is with a worker and `staged_media` what is no delivery yet; `queued_behind` is for
+-- what nothing else holds.
+CREATE OR REPLACE FUNCTION why_precedence()
+RETURNS text[]
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT '{workspace_disabled,workspace_paused,set_aside,channel_disabled,channel_paused,schedule,window,retry_backoff,
+             hold,claim_blocked,group_cooldown,group_slot,channel_slot,max_parallel,lease,staged_media,queued_behind}'::text[]
+$$;

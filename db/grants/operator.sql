@@ -1,0 +1,45 @@
+-- What people on call may do. Each change takes operator and reason and leaves its event.
+GRANT EXECUTE ON FUNCTION
+    audit_cursor(),
+    bind_credential(uuid, text, text, text, bytea, text, text, text),
+    disable_channels(uuid, uuid, text, text, text, text),
+    enable_channels(uuid, uuid, text, text, text, text),
+    enqueue_messages_and_deliveries(uuid, uuid, text, jsonb, timestamptz, boolean),
+    enqueue_messages_and_deliveries_batch(uuid, uuid, text, jsonb, timestamptz, boolean),
+    fail_permanent(uuid, uuid, uuid, jsonb),
+    issue_status_token(text, uuid, text, interval, text, text),
+    check_stream(uuid[], timestamptz[], uuid[], bigint[], text[], timestamptz),
+    list_channels(uuid),
+    list_credentials(uuid),
+    list_status_tokens(),
+    list_workspaces(),
+    mark_sent(uuid, uuid, uuid, text, jsonb),
+    match_dead_letters(uuid, delivery_status, text, uuid, uuid, timestamptz, timestamptz, timestamptz, uuid, int),
+    pause_channels(uuid, uuid, text, text, text, interval, text),
+    read_channel_settings(uuid),
+    recent_errors(uuid, interval, int),
+    recount(uuid),
+    release_stale(uuid, text, text, boolean, interval),
+    requeue(uuid, uuid[], text, text, int, boolean, boolean),
+    requeue_matching(uuid, text, text, delivery_status, text, uuid, uuid, timestamptz, timestamptz, int, boolean, boolean, int),
+    resolve_ambiguous(uuid, uuid, text, text, text, text),
+    resume_channels(uuid, uuid, text, text, text, text),
+    revoke_status_token(text, text, text),
+    rotate_auth(uuid, uuid, text, text, text, text, boolean),
+    schedule_retry(uuid, uuid, uuid, jsonb),
+    skip(uuid, uuid[], text, text),
+    snapshot(uuid, interval, int, boolean),
+    turn_workspace(uuid, workspace_status, text, text),
+    verify_channels(uuid, int),
+    verify_deliveries(uuid, uuid, int, int, interval),
+    verify_events(uuid, timestamptz, uuid, int, timestamptz, jsonb, int),
+    verify_queue(uuid, uuid, int, int),
+    verify_size(uuid),
+    why(text, uuid, int, timestamptz),
+    why_channel(uuid, uuid[], timestamptz, interval),
+    why_delivery(uuid, uuid[], timestamptz, interval, interval)
+    TO autopost_operator;
+
+-- What is queued in closed channels is what an operator looks at first.
+GRANT SELECT ON quarantine TO autopost_operator;
+REVOKE EXECUTE ON FUNCTION note_payload_access(uuid, text, text, text, interval) FROM autopost_operator;

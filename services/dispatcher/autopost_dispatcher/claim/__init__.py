@@ -1,0 +1,1 @@
+"""When to claim in which workspace, and the claim itself."""

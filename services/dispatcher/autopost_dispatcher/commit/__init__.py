@@ -1,0 +1,1 @@
+"""Committing the outcomes of sends, in batches."""

@@ -1,0 +1,1 @@
+"""Sending one claimed delivery: credentials, slots, media, and the calls to the platform."""

@@ -1,0 +1,110 @@
+"""Quotas per workspace or sender: memory for request bodies, concurrent requests, and concurrent fetches."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Hashable
+from functools import lru_cache
+from weakref import WeakValueDictionary
+
+from autopost_contracts.ids import EndpointId, WorkspaceId
+from msgspec import Struct
+
+from autopost_ingest.errors import AtCapacity
+
+QUARTER = 4
+EIGHTH = 8
+
+
+class Holder(Struct, frozen=True, cache_hash=True):
+    """May use ``1 / part`` of the memory; a single body may exceed that."""
+
+    name: Hashable
+    part: int
+
+
+UNAUTHENTICATED = Holder("unauthenticated", EIGHTH)
+"""Requests that name an unknown endpoint share this quota.
+
+Known endpoints have a quota each. So whoever fills this one can tell an existing id (401) from an unknown one (503).
+That is accepted: with one quota for both, made-up ids would crowd out all senders, and a quota per made-up id is no
+bound. An id is no secret.
+"""
+
+
+@lru_cache(maxsize=1024)
+def tenant(workspace: WorkspaceId) -> Holder:
+    return Holder(workspace, QUARTER)
+
+
+def unverified(endpoint: EndpointId) -> Holder:
+    """Requests that name this endpoint and are not verified yet; separate from the workspace and from unknown
+    endpoints."""
+    return Holder(("unverified", endpoint), EIGHTH)
+
+
+class HeldBytes(Struct):
+    """The bytes that one request holds."""
+
+    holder: Holder
+    size: int = 0
+
+
+class MemoryQuota:
+    """Counts received bytes per holder. Announced bytes do not count: they cost a sender nothing."""
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self._total = 0
+        self._used: Counter[Holder] = Counter()
+
+    def acquire(self, held: HeldBytes, size: int) -> None:
+        """Raises ``AtCapacity``."""
+        other_bytes = self._used[held.holder] - held.size
+        over_quota = other_bytes > 0 and other_bytes + held.size + size > self._memory // held.holder.part
+        if over_quota or self._total + size > self._memory:
+            raise AtCapacity
+        held.size += size
+        self._add(held.holder, size)
+
+    def release(self, held: HeldBytes) -> None:
+        self._add(held.holder, -held.size)
+        held.size = 0
+
+    def _add(self, holder: Holder, size: int) -> None:
+        self._total += size
+        held = self._used[holder] + size
+        if held:
+            self._used[holder] = held
+        else:
+            self._used.pop(holder, None)
+
+
+class RequestQuota:
+    """Concurrent requests per workspace."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: dict[WorkspaceId, int] = {}
+
+    def acquire(self, workspace: WorkspaceId) -> None:
+        """Must be followed by ``release``. Raises ``AtCapacity``."""
+        taken = self._taken.get(workspace, 0)
+        if taken >= self._most:
+            raise AtCapacity("too many concurrent requests of this workspace; retry later")
+        self._taken[workspace] = taken + 1
+
+    def release(self, workspace: WorkspaceId) -> None:
+        taken = self._taken.pop(workspace) - 1
+        if taken:
+            self._taken[workspace] = taken
+
+
+class WorkspaceSemaphores:
+    """One semaphore per workspace, for work that may take long."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._by_workspace: WeakValueDictionary[WorkspaceId, asyncio.Semaphore] = WeakValueDictionary()
+
+    def of(self, workspace: WorkspaceId) -> asyncio.Semaphore:
+        return self._by_workspace.setdefault(workspace, asyncio.Semaphore(self._most))

@@ -1,0 +1,220 @@
+"""Preview a post for every channel and store nothing.
+
+The steps are those of a real post up to the database, which runs ``preview_post`` instead of ``admit_posts``. So a plan
+shown here is identical to the one that the post would store, including its hash.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal, cast
+from uuid import UUID
+
+import msgspec
+from aiohttp import web
+from autopost_contracts.payload import PostRequest
+from autopost_contracts.plan import Plan, Problem
+from autopost_runtime.telemetry import tracing as telemetry
+from msgspec import Struct
+from msgspec.structs import replace
+
+from autopost_ingest.admission.admit import Admission
+from autopost_ingest.dry_run.media import DryMedia
+from autopost_ingest.dry_run.reasons import verdict_reason, wait_reasons, why_not_routed
+from autopost_ingest.gateway import ChannelPreview, Endpoint, Gateway, PostPreview, Repeated, Twin
+from autopost_ingest.http.query import PARAMETERS, check_query
+from autopost_ingest.http.warnings import TagWarning, tag_warnings
+from autopost_ingest.posts.compile import needs_upload
+from autopost_ingest.posts.enqueue import payload_hash_of, post_of
+from autopost_ingest.posts.normalize import Normalized
+from autopost_ingest.posts.worker_calls import PlanMade
+
+Verdict = Literal["accepted", "duplicate", "rate_limited"]
+Outcome = Literal["enqueued", "deduped", "validation_failed", "not_routed"]
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    routed: bool
+    reasons: tuple[str, ...]
+
+
+class Dedup(Struct, frozen=True, kw_only=True):
+    """``known`` is false when the media was skipped, so the content could not be compared."""
+
+    known: bool
+    twin: Twin | None
+    """The delivery that suppresses this one; ``until`` is null while it is in flight."""
+
+
+class Timing(Struct, frozen=True, kw_only=True):
+    earliest: datetime | None
+    """``None``: never with the current settings of the channel."""
+    waits: tuple[str, ...]
+
+
+class ChannelDecision(Struct, frozen=True, kw_only=True):
+    channel_id: UUID
+    platform: str
+    title: str | None
+    outcome: Outcome
+    route: Route
+    dedup: Dedup
+    timing: Timing
+    profile: str | None
+    """Key of its plan in ``plans``; ``None`` when not routed."""
+    plan_hash: str | None
+
+
+class PlanPreview(Struct, frozen=True, kw_only=True):
+    """Result of one render profile: a plan, or the problems that prevent it."""
+
+    plan_hash: str | None
+    plan: Plan | None
+    problems: tuple[Problem, ...]
+    template_version: int | None
+
+
+class Counts(Struct, frozen=True, kw_only=True):
+    routed: int
+    enqueued: int
+    deduped: int
+    validation_failed: int
+
+
+class DryRun(Struct, frozen=True, kw_only=True):
+    """The answer to ``POST /v1/posts?dry_run=1``."""
+
+    status: Literal["dry_run"] = "dry_run"
+    verdict: Verdict
+    reason: str
+    duplicate_of: Repeated | None
+    retry_after_ms: int | None
+    content_hash: str | None
+    message_id: UUID | None
+    """Message of the same content, posted before."""
+    counts: Counts
+    channels: tuple[ChannelDecision, ...]
+    plans: dict[str, PlanPreview]
+    warnings: tuple[TagWarning, ...]
+    trace_id: str | None = None
+
+
+class DryRunner:
+    def __init__(self, admission: Admission, gateway: Gateway, media: DryMedia) -> None:
+        self._admission = admission.silent()
+        self._gateway = gateway
+        self._media = media
+
+    async def receive(self, request: web.Request) -> web.Response:
+        endpoint = await self._admission.endpoint_of(request)
+        async with self._admission.accounted(request, endpoint):
+            check_query(request.query, PARAMETERS)
+            post = await self._admission.body_of(request, endpoint)
+            found = await self.preview(endpoint, post, skip_media="media" in request.query)
+        answer = replace(found, trace_id=telemetry.current_trace_id())
+        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+    async def preview(self, endpoint: Endpoint, request: PostRequest, *, skip_media: bool) -> DryRun:
+        """Raises ``InvalidPost`` like a real post."""
+        by_url = await self._media.by_url(endpoint.workspace_id, request)
+        if by_url and (told := await self._by_url(endpoint, request, by_url)):
+            return told
+        normalized, is_whole = await self._media.look_up(endpoint.workspace_id, request, skip=skip_media)
+        found = await self._ask(endpoint, request, normalized, is_whole=is_whole)
+        made = await self._media.offload.compile(endpoint.workspace_id, normalized, found.profiles)
+        return _answer(found, normalized, request, _plans(made, is_whole=is_whole), is_whole=is_whole)
+
+    async def _by_url(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> DryRun | None:
+        """``None`` when a channel needs the bytes."""
+        found = await self._ask(endpoint, request, normalized, is_whole=True)
+        made = await self._media.offload.compile(endpoint.workspace_id, normalized, found.profiles)
+        if not made or any(needs_upload(each.problems) for each in made):
+            return None
+        return _answer(found, normalized, request, _plans(made, is_whole=True), is_whole=True)
+
+    async def _ask(
+        self, endpoint: Endpoint, request: PostRequest, normalized: Normalized, *, is_whole: bool
+    ) -> PostPreview:
+        post = post_of(request, normalized) | ({} if is_whole else {"content_hash": None})
+        if any(item.url is not None for item in request.media):
+            post["request"] = {}  # marks a post that would be staged
+        return await self._gateway.preview_post(endpoint, post, payload_hash_of(request))
+
+
+def _answer(
+    found: PostPreview, normalized: Normalized, request: PostRequest, plans: dict[str, PlanPreview], *, is_whole: bool
+) -> DryRun:
+    routed_by = replace(normalized, tags=found.tags)
+    decisions = tuple(_decision(channel, routed_by, request, plans, is_whole=is_whole) for channel in found.channels)
+    verdict = _verdict(found)
+    return DryRun(
+        verdict=verdict,
+        reason=verdict_reason(verdict, found),
+        duplicate_of=found.receipt,
+        retry_after_ms=found.retry_after_ms,
+        content_hash=normalized.content_hash if is_whole else None,
+        message_id=found.message_id,
+        counts=_counts(decisions),
+        channels=decisions,
+        plans=plans,
+        warnings=tag_warnings(found.tags, normalized.tags),
+    )
+
+
+def _verdict(found: PostPreview) -> Verdict:
+    """In the order of the checks."""
+    if found.retry_after_ms is not None:
+        return "rate_limited"
+    return "duplicate" if found.receipt else "accepted"
+
+
+def _decision(
+    channel: ChannelPreview,
+    normalized: Normalized,
+    request: PostRequest,
+    plans: dict[str, PlanPreview],
+    *,
+    is_whole: bool,
+) -> ChannelDecision:
+    plan = plans[channel.profile_hash] if channel.routed else None
+    return ChannelDecision(
+        channel_id=channel.channel_id,
+        platform=channel.platform,
+        title=channel.title,
+        outcome=_outcome(channel, plan),
+        route=Route(routed=channel.routed, reasons=why_not_routed(channel, normalized)),
+        dedup=Dedup(known=is_whole, twin=channel.twin),
+        timing=Timing(earliest=channel.opens_at, waits=wait_reasons(channel, request.scheduled_for)),
+        profile=channel.profile_hash if plan else None,
+        plan_hash=plan.plan_hash if plan else None,
+    )
+
+
+def _outcome(channel: ChannelPreview, plan: PlanPreview | None) -> Outcome:
+    if plan is None:
+        return "not_routed"
+    if channel.twin:
+        return "deduped"
+    return "validation_failed" if plan.plan is None else "enqueued"
+
+
+def _plans(made: Iterable[PlanMade], *, is_whole: bool) -> dict[str, PlanPreview]:
+    return {each.profile_hash: _plan(each, is_whole=is_whole) for each in made}
+
+
+def _plan(made: PlanMade, *, is_whole: bool) -> PlanPreview:
+    return PlanPreview(
+        plan_hash=made.plan_hash if is_whole else None,
+        plan=None if made.plan is None else cast(Plan, msgspec.Raw(made.plan)),  # only serialised
+        problems=made.problems,
+        template_version=made.template_version,
+    )
+
+
+def _counts(decisions: tuple[ChannelDecision, ...]) -> Counts:
+    outcomes = [decision.outcome for decision in decisions]
+    return Counts(
+        routed=len(outcomes) - outcomes.count("not_routed"),
+        enqueued=outcomes.count("enqueued"),
+        deduped=outcomes.count("deduped"),
+        validation_failed=outcomes.count("validation_failed"),
+    )

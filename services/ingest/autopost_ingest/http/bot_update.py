@@ -1,0 +1,110 @@
+"""Parse an update of MAX for the inbox: chat id, key, kind and a body that the database can store.
+
+MAX unsubscribes a webhook that fails for hours, so no customer may be able to make it fail: any JSON is stored, and
+characters that the database cannot hold are replaced.
+"""
+
+import json
+import math
+import re
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Raw, Struct
+
+PROVIDER = "max"
+LONGEST_KEY = 200
+MOST_DIGITS = 18
+ANSWERED = frozenset({"message_created", "message_callback", "bot_started"})
+"""Kinds that the bot answers; all others are only stored."""
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_REPLACEMENT = "�"
+
+
+class BotUpdate(Struct, frozen=True, kw_only=True):
+    kind: str
+    chat_id: str
+    key: str
+    body: dict[str, Any] | Raw
+
+    @property
+    def answer(self) -> bool:
+        return self.kind in ANSWERED
+
+
+class InvalidUpdate(Exception):  # noqa: N818  named for what happened
+    """The body is not an update; the message is shown to the sender."""
+
+
+def read_update(body: bytes) -> BotUpdate:
+    """Raises ``InvalidUpdate``."""
+    try:
+        told = _clean(_decoder.decode(body.decode("utf-8-sig", errors="replace")))
+        if not isinstance(told, dict):
+            raise InvalidUpdate("the body must be a JSON object")
+        kind = _short(_string(told.get("update_type")) or "unknown")
+        return BotUpdate(kind=kind, chat_id=_short(_chat(told)), key=_short(_key(kind, told)), body=told)
+    except (ValueError, RecursionError) as exc:
+        raise InvalidUpdate(f"the body is not valid JSON: {type(exc).__name__}") from None
+
+
+def _key(kind: str, told: dict[str, Any]) -> str:
+    """The same for every delivery of the update, and unique among the updates of the chat."""
+    match kind:
+        case "message_created" if mid := _string(_at(told, "message", "body", "mid")):
+            return mid
+        case "message_callback" if callback := _string(_at(told, "callback", "callback_id")):
+            return f"cb:{callback}"
+        case "bot_started" if when := _string(told.get("timestamp")):
+            return f"start:{_chat(told)}:{when}"
+        case _:
+            return f"{kind}:{sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()}"
+
+
+def _chat(told: dict[str, Any]) -> str:
+    """The chat to answer in; a dialog without a chat id uses the user id."""
+    chat = _string(told.get("chat_id")) or _string(_at(told, "message", "recipient", "chat_id"))
+    if chat:
+        return chat
+    people = (_at(told, "callback", "user", "user_id"), _at(told, "message", "sender", "user_id"), told.get("user_id"))
+    person = next(filter(None, map(_string, people)), "")
+    return f"user:{person}" if person else ""
+
+
+def _at(told: Any, *names: str) -> Any:
+    for name in names:
+        told = told.get(name) if isinstance(told, dict) else None
+    return told
+
+
+def _string(value: Any) -> str:
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def _short(text: str) -> str:
+    """Short enough for an index; a longer text is replaced by its hash."""
+    return text if len(text) <= LONGEST_KEY else f"sha256:{sha256(text.encode()).hexdigest()}"
+
+
+def _clean(value: Any) -> Any:
+    match value:
+        case str():
+            return _UNSTORABLE.sub(_REPLACEMENT, value)
+        case dict():
+            return {_clean(key): _clean(inner) for key, inner in value.items()}
+        case list():
+            return [_clean(inner) for inner in value]
+        case _:
+            return value
+
+
+def _whole(digits: str) -> int | str:
+    return int(digits) if len(digits.removeprefix("-")) <= MOST_DIGITS else digits
+
+
+def _real(digits: str) -> float | str:
+    return number if math.isfinite(number := float(digits)) else digits
+
+
+_decoder = json.JSONDecoder(parse_int=_whole, parse_float=_real, parse_constant=lambda name: None, strict=False)

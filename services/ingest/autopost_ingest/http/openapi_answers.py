@@ -1,0 +1,76 @@
+"""Response schemas of ingest for the OpenAPI document, except ``DryRun``."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from autopost_ingest.dry_run.dry_run import Counts
+from autopost_ingest.http.warnings import TagWarning
+
+
+class ApiResponse(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A response has no other fields."""
+
+
+class Accepted(ApiResponse, frozen=True, kw_only=True):
+    status: Literal["accepted"]
+    message_id: UUID | None
+    """``None`` where no channel matches: only an event and its run are stored."""
+    run_id: UUID
+    new: bool
+    """False where this content was posted before."""
+    channels: Counts
+    trace_id: str | None
+    warnings: tuple[TagWarning, ...] = ()
+
+
+class Staged(ApiResponse, frozen=True, kw_only=True):
+    """Accepted; the message is created when its media has been fetched."""
+
+    status: Literal["staged"]
+    post_id: UUID
+    run_id: UUID
+    message_id: None
+    trace_id: str | None
+
+
+class Duplicate(ApiResponse, frozen=True, kw_only=True):
+    status: Literal["duplicate"]
+    of: Literal["source_ref", "payload"]
+    run_id: UUID | None
+    """Run of the earlier request."""
+    post_id: UUID | None
+    """Of the earlier request, if it was staged; see ``GET /v1/posts/{post_id}``."""
+    trace_id: str | None
+
+
+class PostState(ApiResponse, frozen=True, kw_only=True):
+    status: Literal["staged", "enqueued", "failed"]
+    post_id: UUID
+    run_id: UUID
+    trace_id: str | None
+    message_id: UUID | None
+    attempt: int
+    accepted_at: datetime
+    next_attempt_at: datetime | None
+    finished_at: datetime | None
+    error: dict[str, Any] | None
+    channels: Counts | None = None
+    warnings: tuple[TagWarning, ...] = ()
+
+
+class Update(ApiResponse, frozen=True, kw_only=True):
+    status: Literal["stored", "duplicate"]
+
+
+class Refusal(ApiResponse, frozen=True, kw_only=True):
+    """problem+json."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    detail: str | None = None
+    field: str | None = None
+    trace_id: str | None = None

@@ -1,0 +1,198 @@
+"""Parse, normalise and compile posts without blocking the event loop: small ones here, the others in worker processes.
+
+Size decides, so that work done here stays far below the 50 ms that the loop may be blocked; ordinary posts are small. A
+post that takes a worker more than one second of CPU time is refused.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from time import perf_counter
+from typing import Any, TypeVar
+
+from autopost_adapters.planning.settings import UploadPolicy
+from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.payload import Button, Content, ParseMode, PostRequest
+from autopost_contracts.plan import Profile
+from autopost_runtime.lifecycle.fair_slots import QueueFull
+from autopost_runtime.workers.worker_process import TooComplex, WorkerProcesses
+from msgspec import Raw
+
+from autopost_ingest.errors import AtCapacity, InvalidPost
+from autopost_ingest.http.bot_update import BotUpdate, read_update
+from autopost_ingest.http.post_request import read_post
+from autopost_ingest.posts.compile import compile_all, compile_for, rendering, under
+from autopost_ingest.posts.normalize import Normalized, normalize
+from autopost_ingest.posts.worker_calls import (
+    CompileCall,
+    PlanMade,
+    compile_call,
+    normalize_call,
+    packed,
+    plan_made,
+    read_post_call,
+    read_update_call,
+    render_call,
+    unpacked,
+)
+
+SMALL_BODY = 64 * 1024
+SMALL_VALUES = 4_000
+"""Structural characters of a JSON body parsed in this process: at worst 3 µs each."""
+SMALL_TEXT = 8_000
+SMALL_MARKUP = 2_000
+"""Characters compiled in this process: at worst 8 µs each, apart from markup characters."""
+SMALL_SIGNS = 400
+"""Markup characters compiled in this process: at worst 40 µs each; ordinary posts have fewer."""
+SIGNS: Mapping[ParseMode | None, str] = {None: "", "HTML": "<&", "Markdown": "*_~`[<\\+^|>#"}
+SMALL_ADDRESSES = 4_000
+"""Characters of URLs normalised in this process: at worst 2 µs each; a character of text takes a sixteenth of it."""
+INLINE = timedelta(milliseconds=10).total_seconds()
+"""After this time the remaining profiles of a post go to a worker."""
+CALL_SIZE = 40_000
+"""Characters times profiles per call; a template may render up to ``TEMPLATE_SIZE`` from any post."""
+TEMPLATE_SIZE = 10_000
+CALLS_WAITING = 1_000
+"""Per workspace; above its limit of concurrent requests, so that limit applies first."""
+
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
+Rendering = dict[str, Any] | Raw
+
+
+class Offload:
+    """Without ``workers`` everything runs in this process, for tools that serve no requests.
+
+    Raises ``InvalidPost`` for what is too complex and ``AtCapacity`` when the workspace has too many calls waiting.
+    """
+
+    def __init__(self, workers: WorkerProcesses | None = None, upload_policy: UploadPolicy | None = None) -> None:
+        self._workers = workers
+        self._policy: UploadPolicy = upload_policy or {}
+
+    async def read_post(self, workspace: WorkspaceId, body: bytes) -> PostRequest:
+        """Raises ``HttpProblem`` too, like ``post_request.read_post``."""
+        if self._workers is None or _is_quickly_read(body):
+            return read_post(body)
+        return (await self._call(self._workers, read_post_call, body, workspace)).value()
+
+    async def read_update(self, workspace: WorkspaceId, body: bytes) -> BotUpdate:
+        """Raises ``InvalidUpdate`` too, like ``bot_update.read_update``."""
+        if self._workers is None or _is_quickly_read(body):
+            return read_update(body)
+        return (await self._call(self._workers, read_update_call, body, workspace)).value().update()
+
+    async def normalize(self, workspace: WorkspaceId, request: PostRequest) -> Normalized:
+        if self._workers is None or _is_quickly_normalized(request):
+            return normalize(request)
+        return unpacked((await self._call(self._workers, normalize_call, request, workspace)).value())
+
+    async def render(
+        self, workspace: WorkspaceId, normalized: Normalized, profiles: tuple[Profile, ...]
+    ) -> list[Rendering]:
+        """The renderings to enqueue with, in any order."""
+        profiles = self._under_policy(profiles)
+        if self._workers is None:
+            return [*compile_for(normalized, profiles)]
+        done: list[Rendering] = []
+        left = _done_here(normalized, profiles, lambda profile: done.append(rendering(normalized, profile)))
+        for call in _calls(normalized, left):
+            done += [Raw(made) for made in await self._call(self._workers, render_call, call, workspace)]
+        return done
+
+    async def compile(
+        self, workspace: WorkspaceId, normalized: Normalized, profiles: tuple[Profile, ...]
+    ) -> list[PlanMade]:
+        profiles = self._under_policy(profiles)
+        if self._workers is None:
+            return [*_plans(normalized, *profiles)]
+        done: list[PlanMade] = []
+        left = _done_here(normalized, profiles, lambda profile: done.extend(_plans(normalized, profile)))
+        for call in _calls(normalized, left):
+            done += await self._call(self._workers, compile_call, call, workspace)
+        return done
+
+    def _under_policy(self, profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
+        return tuple(under(self._policy, profile) for profile in profiles) if self._policy else profiles
+
+    async def _call(
+        self,
+        workers: WorkerProcesses,
+        function: Callable[[Argument], Result],
+        argument: Argument,
+        workspace: WorkspaceId,
+    ) -> Result:
+        try:
+            return await workers.run(function, argument, holder=workspace)
+        except TooComplex:
+            raise InvalidPost("text", "the post takes too long to process; shorten it or use less markup") from None
+        except QueueFull:
+            raise AtCapacity("too many large posts of this workspace are being processed; retry later") from None
+
+
+def _is_quickly_read(body: bytes) -> bool:
+    """Each value has one of these signs before it, or stands in the key of one that has."""
+    if len(body) <= SMALL_VALUES:
+        return True
+    return len(body) <= SMALL_BODY and sum(map(body.count, (b",", b"[", b"{", b":"))) <= SMALL_VALUES
+
+
+def _is_quickly_normalized(request: PostRequest) -> bool:
+    if not (request.media or request.links or request.buttons):  # as most posts; its text is not longer than allowed
+        return True
+    texts = len(request.text or "") + sum(len(item.caption or "") for item in request.media)
+    addresses = sum(map(len, request.links)) + sum(len(item.url or "") for item in request.media)
+    addresses += sum(len(button.url) for button in _buttons(request))
+    return texts // 16 + addresses <= SMALL_ADDRESSES
+
+
+def _buttons(request: PostRequest) -> Iterator[Button]:
+    for row in request.buttons:
+        yield from (row,) if isinstance(row, Button) else row
+
+
+def _plans(normalized: Normalized, *profiles: Profile) -> Iterator[PlanMade]:
+    return map(plan_made, compile_all(normalized, profiles))
+
+
+def _done_here(
+    normalized: Normalized, profiles: Sequence[Profile], do: Callable[[Profile], object]
+) -> Sequence[Profile]:
+    """The profiles that are left for a worker."""
+    if not _is_small(normalized.content):
+        return profiles
+    left: list[Profile] = []
+    begun = perf_counter()
+    for profile in profiles:
+        if profile.template_ref is None and perf_counter() - begun < INLINE:
+            do(profile)
+        else:
+            left.append(profile)
+    return left
+
+
+def _is_small(content: Content) -> bool:
+    if content.parse_mode is None:
+        return _size(content) <= SMALL_TEXT
+    return _size(content) <= SMALL_MARKUP and _signs(content) <= SMALL_SIGNS
+
+
+def _signs(content: Content) -> int:
+    texts = (content.text, *(medium.caption for medium in content.media))
+    return sum(text.count(sign) for text in texts for sign in SIGNS[content.parse_mode])
+
+
+def _size(content: Content) -> int:
+    """Characters to compile."""
+    if not (content.media or content.links):
+        return len(content.text)
+    return len(content.text) + sum(len(medium.caption) for medium in content.media) + sum(map(len, content.links))
+
+
+def _calls(normalized: Normalized, profiles: Sequence[Profile]) -> Iterator[CompileCall]:
+    """Split the work into calls that take well under a second."""
+    if not profiles:
+        return
+    post, size = packed(normalized), max(_size(normalized.content), TEMPLATE_SIZE)
+    most = max(1, CALL_SIZE // size)
+    for first in range(0, len(profiles), most):
+        yield CompileCall(post, tuple(profiles[first : first + most]))

@@ -1,0 +1,137 @@
+"""Functions that worker processes run for ingest, with their argument and result types.
+
+An expected refusal is a value: of an exception only its class name would reach the service.
+"""
+
+from typing import Generic, TypeVar
+
+import msgspec
+from autopost_contracts.payload import Button, PostRequest
+from autopost_contracts.plan import Compiled, Problem, Profile
+from autopost_runtime.http.web import HttpProblem
+from msgspec import Struct
+from msgspec.structs import replace
+
+from autopost_ingest.errors import InvalidPost
+from autopost_ingest.http.bot_update import BotUpdate, InvalidUpdate, read_update
+from autopost_ingest.http.post_request import read_post
+from autopost_ingest.posts.compile import compile_all, rendering
+from autopost_ingest.posts.normalize import Normalized, normalize
+
+Value = TypeVar("Value")
+
+
+class Packed(Struct, frozen=True):
+    """A normalised post, serialisable. Buttons are separate: their URLs may be longer than in a request."""
+
+    normalized: Normalized
+    buttons: tuple[tuple[tuple[str, str], ...], ...]
+
+
+class CompileCall(Struct, frozen=True):
+    post: Packed
+    profiles: tuple[Profile, ...]
+
+
+class PlanMade(Struct, frozen=True, kw_only=True):
+    """Result of compiling one profile. The plan is JSON, because ingest only passes it on."""
+
+    profile_hash: str
+    plan_hash: str | None
+    plan: bytes | None
+    problems: tuple[Problem, ...]
+    template_version: int | None
+
+
+class CallError(Struct, frozen=True, kw_only=True):
+    """An exception as a value: ``HttpProblem`` with a status, ``InvalidPost`` with only a field, else
+    ``InvalidUpdate``."""
+
+    reason: str
+    field: str | None = None
+    status: int | None = None
+    title: str = ""
+
+    def exception(self) -> Exception:
+        if self.status is not None:
+            return HttpProblem(self.status, self.title, self.reason, field=self.field)
+        return InvalidUpdate(self.reason) if self.field is None else InvalidPost(self.field, self.reason)
+
+
+class CallResult(Struct, Generic[Value], frozen=True):
+    made: Value | None = None
+    fault: CallError = CallError(reason="nothing was read")
+
+    def value(self) -> Value:
+        """Raises the exception of the worker."""
+        if self.made is None:
+            raise self.fault.exception()
+        return self.made
+
+
+def read_post_call(body: bytes) -> CallResult[PostRequest]:
+    try:
+        return CallResult(read_post(body))
+    except HttpProblem as exc:
+        return CallResult(fault=CallError(reason=exc.detail, field=exc.field, status=exc.status, title=exc.title))
+    except InvalidPost as exc:
+        return CallResult(fault=CallError(reason=exc.reason, field=exc.field))
+
+
+class UpdateRead(Struct, frozen=True, kw_only=True):
+    kind: str
+    chat_id: str
+    key: str
+    body: bytes
+    """JSON, because ingest only stores it; decoded it may be a million lists."""
+
+    def update(self) -> BotUpdate:
+        return BotUpdate(kind=self.kind, chat_id=self.chat_id, key=self.key, body=msgspec.Raw(self.body))
+
+
+def read_update_call(body: bytes) -> CallResult[UpdateRead]:
+    try:
+        read = read_update(body)
+        told = msgspec.json.encode(read.body)
+        return CallResult(UpdateRead(kind=read.kind, chat_id=read.chat_id, key=read.key, body=told))
+    except InvalidUpdate as exc:
+        return CallResult(fault=CallError(reason=str(exc)))
+
+
+def packed(normalized: Normalized) -> Packed:
+    content = normalized.content
+    buttons = tuple(tuple((button.text, button.url) for button in row) for row in content.buttons)
+    return Packed(replace(normalized, content=replace(content, buttons=())), buttons)
+
+
+def unpacked(post: Packed) -> Normalized:
+    buttons = tuple(tuple(Button(text, url) for text, url in row) for row in post.buttons)
+    return replace(post.normalized, content=replace(post.normalized.content, buttons=buttons))
+
+
+def normalize_call(request: PostRequest) -> CallResult[Packed]:
+    try:
+        return CallResult(packed(normalize(request)))
+    except InvalidPost as exc:
+        return CallResult(fault=CallError(reason=exc.reason, field=exc.field))
+
+
+def compile_call(call: CompileCall) -> tuple[PlanMade, ...]:
+    return tuple(map(plan_made, compile_all(unpacked(call.post), call.profiles)))
+
+
+def plan_made(compiled: Compiled) -> PlanMade:
+    plan = compiled.plan
+    return PlanMade(
+        profile_hash=compiled.profile_hash,
+        plan_hash=plan.digest() if plan else None,
+        plan=msgspec.json.encode(plan) if plan else None,
+        problems=compiled.problems,
+        template_version=compiled.template_version,
+    )
+
+
+def render_call(call: CompileCall) -> tuple[bytes, ...]:
+    """Each rendering as the JSON that is stored."""
+    normalized = unpacked(call.post)
+    return tuple(msgspec.json.encode(rendering(normalized, profile)) for profile in call.profiles)

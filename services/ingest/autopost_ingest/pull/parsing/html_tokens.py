@@ -1,0 +1,94 @@
+"""Cut HTML into tags and text in one pass, as browsers do: what is not closed takes the rest of the document with it.
+
+The parser of the standard library goes back and looks again, which takes quadratic time for tags and comments that are
+never closed.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+_OPENS = re.compile(r"<(?=[a-zA-Z/!?])")
+_NAME = re.compile(r"[a-zA-Z][^\s/>]*")
+_GAP = re.compile(r"[\s/]*")
+_ATTRIBUTE = re.compile(
+    r"(?P<name>=?[^\s/>=]*)(?:\s*=\s*(?:\"(?P<double>[^\"]*)(?:\"|\Z)|'(?P<single>[^']*)(?:'|\Z)|(?P<bare>[^\s>]*)))?"
+)
+_RAW = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in ("script", "style")}
+_LONG_NUMBER = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
+
+
+class StartTag(Struct, frozen=True):
+    name: str
+    attributes: dict[str, str]
+    """The first of each name."""
+    is_empty: bool = False
+    """It ends where it begins: ``<br/>``."""
+
+
+class End(Struct, frozen=True):
+    name: str
+
+
+Token = StartTag | End | str
+"""A text is what is read: without references."""
+
+
+def tokens(text: str) -> Iterator[Token]:
+    place = 0
+    while place < len(text):
+        opens = _OPENS.search(text, place)
+        if opens is None:
+            yield unescape(text[place:])
+            return
+        if opens.start() > place:
+            yield unescape(text[place : opens.start()])
+        token, place = _markup(text, opens.start())
+        if token is not None:
+            yield token
+        if isinstance(token, StartTag) and not token.is_empty and token.name in _RAW:
+            ends = _RAW[token.name].search(text, place)
+            place = ends.start() if ends else len(text)
+
+
+def unescape(text: str) -> str:
+    """A number that is no character in any case is not converted: that takes quadratic time, or fails."""
+    return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
+
+
+def _markup(text: str, start: int) -> tuple[Token | None, int]:
+    """The tag at ``start``, if it is one, and the place behind it."""
+    if text.startswith("<!--", start):
+        return None, _behind(text, "-->", start + 2)
+    if text.startswith("<![CDATA[", start):
+        return None, _behind(text, "]]>", start)
+    is_end = text.startswith("</", start)
+    name = _NAME.match(text, start + (2 if is_end else 1))
+    if name is None:  # a declaration, an instruction, or nothing that is known
+        return None, _behind(text, ">", start)
+    return _tag(text, name[0].lower(), name.end(), is_end=is_end)
+
+
+def _behind(text: str, closing: str, start: int) -> int:
+    found = text.find(closing, start)
+    return len(text) if found < 0 else found + len(closing)
+
+
+def _tag(text: str, name: str, place: int, *, is_end: bool) -> tuple[Token | None, int]:
+    attributes: dict[str, str] = {}
+    while gap := _GAP.match(text, place):
+        place = gap.end()
+        if place == len(text):
+            return None, place
+        if text[place] == ">":
+            is_empty = gap[0].endswith("/")
+            return (End(name) if is_end else StartTag(name, attributes, is_empty)), place + 1
+        found = _ATTRIBUTE.match(text, place)
+        if found is None:
+            break
+        place = found.end()
+        value = found["double"] or found["single"] or found["bare"] or ""
+        attributes.setdefault(found["name"].lower(), unescape(value))
+    return None, len(text)

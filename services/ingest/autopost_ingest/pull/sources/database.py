@@ -1,0 +1,216 @@
+"""Pull a database: one query in a read-only transaction, as far as caps on rows and bytes and a time limit go.
+
+The cursor is the greatest value of a column. It moves only behind a value that was read with all its rows: what a cap
+cuts off is read by the next pull. Rows are fetched few at a time, one by one where they are large: what is held on top
+of the cap is a few small rows or one large one.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import asyncpg
+import msgspec
+from autopost_runtime.config.load import Secret
+from autopost_runtime.secrets.redaction import redact
+from msgspec import Struct
+
+from autopost_ingest.pull.endings import PullFailed, PullFinished, PullRejected
+from autopost_ingest.pull.import_items import ItemImporter
+from autopost_ingest.pull.parsing.reader import DocumentReader
+from autopost_ingest.pull.parsing.reading import ReadRecords
+from autopost_ingest.pull.parsing.records import MARK
+from autopost_ingest.pull.source_config import DbSource, Misconfigured
+from autopost_ingest.pull.sources.documents import Budget, Fetch
+
+CONNECT_LIMIT = timedelta(seconds=10)
+MOST_AT_ONCE = 64
+ENOUGH_AT_ONCE = 256 * 1024
+"""Bytes of rows that were fetched together; after more than these the next one comes alone."""
+
+_SAME_ORDER_HERE = (int, float, Decimal, date, UUID)
+"""Of these types a database puts values in the order in which we do; of a text its collation decides."""
+
+_ARGUMENTS: Mapping[str, Callable[[str], Any]] = {
+    **{"int2": int, "int4": int, "int8": int, "float4": float, "float8": float, "numeric": Decimal},
+    **{"timestamptz": datetime.fromisoformat, "timestamp": datetime.fromisoformat, "date": date.fromisoformat},
+}
+
+
+class _Row(Struct, frozen=True):
+    mark: Any
+    """The value of the cursor's column."""
+    record: bytes
+
+
+class _Page(Struct, frozen=True):
+    rows: Sequence[_Row]
+    more: bool
+
+
+async def look_up_server(dsn: Secret, fetch: Fetch) -> None:
+    """The driver looks names up where our own are; one that does not answer must not get that far."""
+    try:
+        host = urlsplit(dsn.reveal()).hostname or ""
+    except ValueError:
+        return  # the driver says what is wrong with it
+    for name in filter(None, host.split(",")):
+        try:
+            async with asyncio.timeout(CONNECT_LIMIT.total_seconds()):
+                await fetch.look_up(name)
+        except (OSError, UnicodeError) as exc:
+            raise PullFailed("connect", f"the database cannot be reached: {type(exc).__name__}") from None
+
+
+async def pull_db(
+    source: DbSource,
+    cursor: dict[str, Any],
+    dsn: Secret,
+    budget: Budget,
+    reader: DocumentReader,
+    importer: ItemImporter,
+) -> PullFinished:
+    page = await _query(source, cursor, dsn, budget)
+    read = await reader.read(
+        ReadRecords(
+            body=b"[" + b",".join(row.record for row in page.rows) + b"]",
+            url="",
+            fields=source.fields,
+            text_format=source.text_format,
+        ),
+    )
+    marks = [item.mark for item in read.items] if source.cursor else []
+    await importer.take(
+        await importer.fresh(read.items),
+        {"last_seen": marks[-1]} if marks else {},
+        last=not (page.more and source.cursor),
+        marks=marks,
+        newest=not page.more,
+    )
+    if page.more and not source.cursor:
+        raise Misconfigured(f"query: returns more than {source.rows} rows; add a cursor or a LIMIT")
+    return PullFinished(more=page.more)
+
+
+async def _query(source: DbSource, cursor: dict[str, Any], dsn: Secret, budget: Budget) -> _Page:
+    """Raises ``PullFailed``, ``PullRejected`` or ``Misconfigured``."""
+    within = budget.within
+    try:
+        connection = await asyncpg.connect(
+            dsn.reveal(),
+            timeout=CONNECT_LIMIT.total_seconds(),
+            command_timeout=within.total_seconds() + 5,
+            server_settings={
+                "application_name": "autopost-pull",
+                "statement_timeout": str(round(within.total_seconds() * 1000)),
+                "timezone": "UTC",
+            },
+        )
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as exc:
+        raise PullFailed("connect", f"the database cannot be reached: {type(exc).__name__}") from None
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            return await _page(connection, source, cursor, budget.size)
+    except (asyncpg.SyntaxOrAccessError, asyncpg.ReadOnlySQLTransactionError, asyncpg.DataError) as exc:
+        raise Misconfigured(f"query: {redact(str(exc))[:300]}") from None
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as exc:
+        raise PullFailed(type(exc).__name__, f"the query failed: {redact(str(exc))[:300]}") from None
+    finally:
+        connection.terminate()
+
+
+async def _page(connection: "asyncpg.Connection[Any]", source: DbSource, cursor: dict[str, Any], size: int) -> _Page:
+    prepared = await connection.prepare(source.query)
+    given = [parameter.name for parameter in prepared.get_parameters()]
+    if len(given) != (source.cursor is not None):
+        raise Misconfigured("query: must use the parameter $1 if there is a cursor, and no parameter otherwise")
+    if source.cursor is None:
+        rows = await _rows(prepared, [], None, source.rows, size)
+        if _size(rows) > size:
+            raise PullRejected("too_large", f"the rows are larger than {size} bytes")
+        return _Page(rows[: source.rows], len(rows) > source.rows)
+    column = source.cursor.column
+    if column not in [attribute.name for attribute in prepared.get_attributes()]:
+        raise Misconfigured(f"cursor: the query returns no column {column!r}")
+    argument = _argument(given[0], cursor.get("last_seen", source.cursor.start))
+    rows = await _rows(prepared, [argument], column, source.rows, size)
+    _check_marks([row.mark for row in rows], column)
+    more = len(rows) > source.rows or _size(rows) > size
+    kept = _whole(rows, column, source.rows) if more else rows
+    if kept and not isinstance(kept[-1].mark, _SAME_ORDER_HERE):
+        after = await (await prepared.cursor(_argument(given[0], kept[-1].mark))).fetchrow()
+        _check_comes_first(after and after[column], [row.mark for row in kept], column)
+    return _Page(kept, more)
+
+
+async def _rows(prepared: Any, arguments: Sequence[Any], column: str | None, most: int, size: int) -> list[_Row]:
+    """One row more than ``most``, or the one that is too much for ``size``, so that it shows when there are more."""
+    found = await prepared.cursor(*arguments)
+    rows: list[_Row] = []
+    left, at_once = size, 1
+    while left >= 0 and len(rows) <= most:
+        batch = [_row(row, column) for row in await found.fetch(min(at_once, most + 1 - len(rows)))]
+        if not batch:
+            break
+        rows += batch
+        left -= _size(batch)
+        at_once = min(at_once * 2, MOST_AT_ONCE) if _size(batch) < ENOUGH_AT_ONCE else 1
+    return rows
+
+
+def _row(row: Mapping[str, Any], column: str | None) -> _Row:
+    mark = None if column is None else row[column]
+    record = dict(row) if column is None else {**row, MARK: mark}
+    return _Row(mark, msgspec.json.encode(record, enc_hook=str))
+
+
+def _size(rows: Sequence[_Row]) -> int:
+    return sum(len(row.record) for row in rows)
+
+
+def _argument(kind: str, value: Any) -> Any:
+    """What was kept as JSON, as the type that the query takes."""
+    try:
+        return _ARGUMENTS.get(kind, str)(str(value))
+    except (ValueError, InvalidOperation):
+        raise Misconfigured(f"cursor: {value!r} is not a valid {kind}") from None
+
+
+def _check_marks(marks: Sequence[Any], column: str) -> None:
+    if any(mark is None for mark in marks):
+        raise Misconfigured(f"cursor: {column!r} must not be null")
+    if any(map(_is_infinite, marks)):
+        raise Misconfigured(f"cursor: {column!r} must not be infinite")
+    ours = all(isinstance(mark, _SAME_ORDER_HERE) for mark in marks)
+    if ours and any(one > other for one, other in pairwise(marks)):
+        raise Misconfigured(f"query: rows must be ordered by {column!r}")
+
+
+def _is_infinite(mark: Any) -> bool:
+    if isinstance(mark, float | Decimal):
+        return not isfinite(mark)
+    if isinstance(mark, datetime):  # as the driver gives the ends of time, without a zone
+        return mark.replace(tzinfo=None) in (datetime.max, datetime.min)  # noqa: DTZ901  no moment is made of it
+    return mark in (date.max, date.min)
+
+
+def _check_comes_first(after: Any, marks: Sequence[Any], column: str) -> None:
+    """Where only the server knows the order: what it gives ``after`` the last mark was not read before that."""
+    if after is not None and after != marks[-1] and after in marks:
+        raise Misconfigured(f"query: rows must be ordered by {column!r}")
+
+
+def _whole(rows: Sequence[_Row], column: str, cap: int) -> Sequence[_Row]:
+    """Without the rows at the cap whose value may have more rows behind it."""
+    kept = [row for row in rows if row.mark != rows[-1].mark]
+    if kept:
+        return kept
+    if len(rows) > cap:
+        raise Misconfigured(f"cursor: more than {cap} rows have the same {column!r}")
+    raise PullRejected("too_large", f"the rows with one value of {column!r} are too large together")

@@ -1,0 +1,1 @@
+"""Alert conditions, the text of notices, and the targets they are sent to."""

@@ -1,0 +1,72 @@
+"""The thresholds of all alert conditions, as ``alert_conditions`` reads them, and the text of each condition."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from autopost_monitor.alerts.config import AlertConfig
+
+
+class ConditionText(Struct, frozen=True):
+    """``what`` contains ``{count}``; ``look`` is the command that shows details."""
+
+    what: str
+    look: str = "autopost queue snapshot"
+
+
+CONDITION_TEXTS: Mapping[str, ConditionText] = {
+    "dead": ConditionText("{count} dead deliveries not reviewed yet", "autopost queue errors"),
+    "failed_permanent": ConditionText(
+        "{count} deliveries failed permanently within ten minutes", "autopost queue errors"
+    ),
+    "paused_channels": ConditionText("{count} channels are paused", "autopost channel list"),
+    "cooled_groups": ConditionText(
+        "{count} rate groups are paused after their platform rejected every call", "autopost auth list"
+    ),
+    "oldest_due": ConditionText("deliveries wait too long in {count} channels"),
+    "pull_sources": ConditionText("{count} pull sources fail repeatedly", "autopost queue errors"),
+    "staged_posts": ConditionText("{count} accepted posts are stuck before the queue"),
+    "bot_outbox": ConditionText("{count} bot replies are stuck", "autopost queue errors"),
+    "bot_errors": ConditionText("the bot failed to reply {count} times within ten minutes", "autopost queue errors"),
+    "set_aside": ConditionText("{count} jobs fail repeatedly and are set aside"),
+    "provider_waits": ConditionText(
+        "{count} rate groups or channels must wait for a long time (retry_after of their platform)"
+    ),
+    "orphan_events": ConditionText("{count} events refer to rows that do not exist", "autopost verify"),
+    "relay_lag": ConditionText("{count} events are not in the audit stream yet", "autopost events tail"),
+    "refused_claims": ConditionText(
+        "dispatchers cannot get the claim lock of the workspace; {count} channels are due", "autopost why"
+    ),
+    "event_partitions": ConditionText(
+        "partitions of the event log exist for {count} more days only", "autopost verify"
+    ),
+}
+"""One per condition of ``alert_conditions``."""
+
+
+def thresholds(config: AlertConfig) -> dict[str, Any]:
+    """Durations in seconds; ``None`` is off."""
+    return {
+        "dead": config.alert_dead,
+        "failed_permanent": config.alert_failed_permanent,
+        "paused_channels": config.alert_paused_channels,
+        "cooled_groups": config.alert_cooled_groups,
+        "oldest_due": _seconds(config.alert_oldest_due),
+        "pull_sources": config.alert_pull_failures,
+        "staged_posts": _seconds(config.alert_staged_age),
+        "staged_deadline": _seconds(config.stuck_staged_deadline),
+        "bot_outbox": _seconds(config.alert_bot_age),
+        "bot_errors": config.alert_bot_errors,
+        "set_aside": config.alert_set_aside,
+        "provider_waits": _seconds(config.alert_provider_wait),
+        "orphan_events": config.alert_orphan_events,
+        "relay_lag": _seconds(config.alert_relay_lag),
+        "refused_claims": _seconds(config.alert_refused_claims),
+        "event_partitions": _seconds(config.alert_partitions_ahead),
+    }
+
+
+def _seconds(limit: timedelta | None) -> float | None:
+    return None if limit is None else limit.total_seconds()

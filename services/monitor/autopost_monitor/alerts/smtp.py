@@ -1,0 +1,136 @@
+"""Send notices by mail."""
+
+import asyncio
+import socket
+import ssl
+from contextlib import suppress
+from datetime import timedelta
+from email.message import EmailMessage
+from email.utils import format_datetime
+from typing import Self
+
+import aiosmtplib
+from autopost_runtime.config.load import Secret
+from msgspec import Struct
+
+from autopost_monitor.alerts.config import AlertConfig
+from autopost_monitor.alerts.gateway import Notice
+from autopost_monitor.alerts.notice_result import NoticeDelivered, NoticeRejected, NoticeResult, TargetUnreachable
+from autopost_monitor.alerts.text import notice_text
+
+DOMAIN = "autopost.invalid"
+"""Used in message ids only."""
+
+GOODBYE = 1.0
+"""Seconds for the answer to QUIT."""
+
+
+class SmtpServer(Struct, frozen=True, kw_only=True):
+    """Address and login of the mail server."""
+
+    host: str
+    port: int
+    tls: str
+    user: str | None
+    password: Secret | None
+    timeout: timedelta
+    trusted: ssl.SSLContext
+
+
+class SmtpTarget:
+    name = "smtp"
+
+    def __init__(self, smtp: SmtpServer, sender: str, recipients: tuple[str, ...]) -> None:
+        self._smtp = smtp
+        self._sender = sender
+        self._recipients = recipients
+
+    @classmethod
+    def of(cls, config: AlertConfig) -> Self | None:
+        if config.alert_smtp_host is None or config.alert_smtp_from is None or config.alert_smtp_to is None:
+            return None
+        trusted = ssl.create_default_context()
+        if config.ca_bundle is not None:
+            trusted.load_verify_locations(config.ca_bundle)
+        smtp = SmtpServer(
+            host=config.alert_smtp_host,
+            port=config.alert_smtp_port,
+            tls=config.alert_smtp_tls,
+            user=config.alert_smtp_user,
+            password=config.alert_smtp_password,
+            timeout=config.alert_timeout,
+            trusted=trusted,
+        )
+        recipients = tuple(one.strip() for one in config.alert_smtp_to.split(",") if one.strip())
+        return cls(smtp, config.alert_smtp_from, recipients)
+
+    async def send(self, notice: Notice) -> NoticeResult:
+        mail = _mail(notice, self._sender, self._recipients)
+        try:
+            async with asyncio.timeout(3 * self._smtp.timeout.total_seconds()):  # a mail takes several answers
+                return await _send(self._smtp, mail)
+        except TimeoutError:
+            return TargetUnreachable("timeout")
+
+
+def _mail(notice: Notice, sender: str, recipients: tuple[str, ...]) -> EmailMessage:
+    """The notices of one alert form one thread; a repeated notice keeps its message id."""
+    words = notice_text(notice.facts)
+    mail = EmailMessage()
+    mail["From"] = sender
+    mail["To"] = ", ".join(recipients)
+    mail["Subject"] = words.subject
+    mail["Date"] = format_datetime(notice.facts.at)
+    mail["Message-ID"] = _id(notice, notice.step)
+    if notice.step > 1:
+        mail["References"] = _id(notice, 1)
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(f"{words.body}\n")
+    return mail
+
+
+def _id(notice: Notice, step: int) -> str:
+    """Short enough not to be folded: some servers mishandle folded ids."""
+    return f"<{notice.alert_id}.{step}@{DOMAIN}>"
+
+
+async def _send(smtp: SmtpServer, mail: EmailMessage) -> NoticeResult:
+    name = await asyncio.to_thread(socket.getfqdn)  # asks DNS, and blocks
+    server = aiosmtplib.SMTP(
+        hostname=smtp.host,
+        port=smtp.port,
+        local_hostname=name,
+        timeout=smtp.timeout.total_seconds(),
+        use_tls=smtp.tls == "tls",
+        start_tls=False,
+        tls_context=smtp.trusted,
+    )
+    try:
+        await _greet(server, smtp)
+        await server.send_message(mail)
+    except aiosmtplib.SMTPDataError as exc:
+        return NoticeRejected(f"smtp_{exc.code}") if exc.code >= 500 else TargetUnreachable(f"smtp_{exc.code}")
+    except aiosmtplib.SMTPRecipientsRefused:
+        return TargetUnreachable("recipients_refused")
+    except aiosmtplib.SMTPResponseException as exc:
+        return TargetUnreachable(f"smtp_{exc.code}")
+    except (aiosmtplib.SMTPException, OSError, UnicodeError) as exc:  # a name that is none, a text that no server takes
+        return TargetUnreachable(type(exc.__cause__ or exc).__name__)
+    else:
+        with suppress(aiosmtplib.SMTPException, OSError):  # the mail is taken, whatever becomes of the goodbye
+            await server.quit(timeout=GOODBYE)
+        return NoticeDelivered()
+    finally:
+        server.close()
+
+
+async def _greet(server: aiosmtplib.SMTP, smtp: SmtpServer) -> None:
+    """The password is sent only after STARTTLS, where that is asked for."""
+    await server.connect()
+    if smtp.tls == "starttls":
+        await server.ehlo()
+        if not server.supports_extension("starttls"):
+            raise aiosmtplib.SMTPNotSupported("STARTTLS")
+        await server.starttls()
+    if smtp.user and smtp.password:
+        await server.login(smtp.user, smtp.password.reveal())

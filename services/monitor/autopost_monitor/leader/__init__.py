@@ -1,0 +1,1 @@
+"""Periodic jobs, each run by one leader among all replicas."""

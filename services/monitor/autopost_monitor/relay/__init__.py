@@ -1,0 +1,1 @@
+"""Publishing committed events to the audit stream."""

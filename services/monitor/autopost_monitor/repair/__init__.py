@@ -1,0 +1,1 @@
+"""Jobs that recover expired leases and stuck work, and correct counters."""

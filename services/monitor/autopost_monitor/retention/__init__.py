@@ -1,0 +1,1 @@
+"""Deleting what is older than its retention period."""

@@ -1,0 +1,1 @@
+"""The status page and API, and the metrics of the queue."""

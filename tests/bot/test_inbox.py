@@ -1,0 +1,41 @@
+"""The bot looks into its inbox again, whatever the last look met."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from autopost_bot.gateway import InboxBacklog
+from autopost_bot.inbox import Inbox
+from autopost_contracts.ids import WorkspaceId
+from harness.eventually import eventually
+
+
+@pytest.mark.parametrize(
+    "exc",
+    [asyncpg.NumericValueOutOfRangeError("a row"), KeyError("a mistake of ours"), ConnectionResetError()],
+    ids=lambda exc: type(exc).__name__,
+)
+async def test_a_failed_read_is_retried(exc: Exception) -> None:
+    backlog = [InboxBacklog(WorkspaceId(uuid4()), 3, datetime.now(UTC))]
+
+    class Database:
+        looks = 0
+
+        async def bot_backlog(self) -> list[InboxBacklog]:
+            self.looks += 1
+            if self.looks == 1:
+                raise exc
+            return backlog
+
+    database = Database()
+    inbox = Inbox(database, timedelta(milliseconds=1))  # type: ignore[arg-type]
+    running = asyncio.create_task(inbox.run())
+
+    await eventually(lambda: [one.value for one in inbox._readings()] == [3])
+    inbox.wake("not a subject")
+    is_running = not running.done()
+    running.cancel()
+
+    assert is_running

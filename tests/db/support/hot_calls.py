@@ -1,0 +1,210 @@
+"""A workspace in the middle of its work, and the calls that services make there all the time, measured in buffers."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from db.support.builders import Tenant, permanent, sent, transient
+from db.support.doors import open_door
+from db.support.relay_cursor import Cursor
+
+CHANNELS = 20
+IN_FLIGHT = 200
+BATCH = 100
+
+BACKLOG = """
+WITH message AS (
+    INSERT INTO messages (workspace_id, content_hash, payload, created_at, last_seen_at)
+    SELECT $1, gen_random_uuid()::text, '{}', now() - interval '1 day' + n * interval '1 ms', now() - interval '1 day'
+    FROM generate_series(1, $3 / cardinality($2::uuid[])) AS n
+    RETURNING message_id, content_hash
+), rendering AS (
+    INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan)
+    SELECT $1, message_id, 'plan', '', '{}' FROM message
+    RETURNING rendering_id, message_id
+), receipt AS (
+    INSERT INTO ingress_receipts (workspace_id, endpoint_id, endpoint_kind, source_ref, payload_hash, run_id,
+                                  expires_at)
+    SELECT $1, $4, 'webhook_push', content_hash, content_hash, message_id, now() - interval '1 hour' FROM message
+), run AS (
+    INSERT INTO ingest_runs (workspace_id, run_id, kind, started_at, finished_at)
+    SELECT $1, message_id, 'push', now() - interval '1 day', now() - interval '1 day' FROM message
+), pulled AS (
+    INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id)
+    SELECT $1, 'feed', content_hash, message_id FROM message
+), delivery AS (
+    INSERT INTO deliveries (workspace_id, message_id, channel_id, rendering_id, hash_version, content_hash,
+                            not_before, created_at, event_count)
+    SELECT $1, m.message_id, c.channel_id, r.rendering_id, 1, m.content_hash, now(), now(), 1
+    FROM message m
+    JOIN rendering r USING (message_id)
+    CROSS JOIN unnest($2::uuid[]) AS c (channel_id)
+    RETURNING delivery_id, channel_id, message_id, created_at
+), queued AS (
+    INSERT INTO delivery_queue (workspace_id, delivery_id, channel_id, asleep, sort_at, due_at)
+    SELECT $1, delivery_id, channel_id, false, created_at, created_at FROM delivery
+)
+INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action)
+SELECT $1, delivery_id, message_id, channel_id, 'enqueue' FROM delivery
+"""
+"""$3 deliveries and all that came with them, past the triggers: a burst of posts, each to all channels."""
+
+
+@dataclass
+class Call:
+    query: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass
+class World:
+    tenant: Tenant
+    channels: list[UUID]
+    endpoint: UUID
+    relay: Cursor
+    pull_token: UUID
+    pull_endpoint: UUID
+    claims: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    async def open(cls, pool: Any) -> "World":
+        """Two hundred deliveries under way; as many waiting, and twenty that wait for their time."""
+        tenant = await Tenant.create(pool)
+        channels = await tenant.channels(CHANNELS)
+        door = await open_door(tenant)
+        token = uuid4()
+        await pool.execute(
+            "INSERT INTO pull_sources (workspace_id, source_id, kind, every, lease_token, lease_until, run_id) "
+            "VALUES ($1, 'feed', 'rss', '5 minutes', $2, now() + interval '1 hour', $3)",
+            *(tenant.workspace, token, await _run(tenant)),
+        )
+        pulls = await pool.fetchval(
+            "INSERT INTO workspace_endpoints (workspace_id, kind, source_id) VALUES ($1, 'pull_source', 'feed') "
+            "RETURNING endpoint_id",
+            tenant.workspace,
+        )
+        world = cls(tenant, channels, door.endpoint, await Cursor.opened(pool), token, pulls)
+        for _ in range(IN_FLIGHT // CHANNELS):
+            await tenant.enqueue()
+        world.claims = await tenant.claim(IN_FLIGHT)
+        await tenant.enqueue(scheduled_for=None)
+        await pool.execute(
+            "UPDATE deliveries SET scheduled_for = now() + interval '30 minutes' WHERE status = 'queued'"
+        )
+        for _ in range(IN_FLIGHT // CHANNELS):
+            await tenant.enqueue()
+        return world
+
+    async def burst(self, connection: Any, count: int) -> None:
+        """This many deliveries more, all of them due, and relayed."""
+        await connection.execute("SET session_replication_role = replica")
+        await connection.execute(BACKLOG, self.tenant.workspace, self.channels, count, self.endpoint, timeout=300)
+        await connection.execute("RESET session_replication_role")
+        await connection.execute(
+            "UPDATE relay_state SET lo = pg_current_xact_id(), hi = pg_current_xact_id(), "
+            "seq_done = (SELECT last_value FROM events_seq)"
+        )
+        await connection.execute(
+            "INSERT INTO events (workspace_id, action) SELECT $1, 'checkpoint' FROM generate_series(1, $2)",
+            *(self.tenant.workspace, BATCH),
+        )
+
+    async def calls(self) -> dict[str, Call]:
+        workspace, half = self.tenant.workspace, self.claims[:BATCH]
+        one, later = self.claims[0], timedelta(hours=1)
+        fences = [claim["delivery_id"] for claim in half], [claim["claim_token"] for claim in half]
+        refused = [transient(claim, "platform", retry_after_ms=1) for claim in self.claims[BATCH:-CHANNELS]]
+        refused += [permanent(claim, "channel") for claim in self.claims[-CHANNELS:]]
+        well, ill = (json.dumps(outcomes, default=str) for outcomes in ([sent(claim) for claim in half], refused))
+        commit = "SELECT * FROM commit_deliveries($1, $2, '1 hour', 3, 0.5)"
+        post = await self.tenant.post()
+        pulled = json.dumps([await self.tenant.post(source_ref=uuid4().hex)])
+        return {
+            "claim": Call("SELECT * FROM claim_deliveries($1, $2, $3)", (workspace, uuid4(), BATCH)),
+            "claim of sleepers": Call(
+                "SELECT * FROM claim_deliveries($1, $2, $3, p_now => clock_timestamp() + $4)",
+                (workspace, uuid4(), BATCH, later),
+            ),
+            "commit_sent": Call("SELECT commit_sent($1, $2, $3, $4)", (workspace, *fences, ["17"] * BATCH)),
+            "commit of sent": Call(commit, (workspace, well)),
+            "commit of failed": Call(commit, (workspace, ill)),
+            "read_outcomes": Call("SELECT * FROM read_outcomes($1, $2, $3)", (workspace, *fences)),
+            "record_progress": Call(
+                "SELECT record_progress($1, $2, $3, 0, '{17}')", (workspace, one["delivery_id"], one["claim_token"])
+            ),
+            "take_slot": Call(
+                "SELECT * FROM take_slot($1, $2, $3)", (workspace, one["delivery_id"], one["claim_token"])
+            ),
+            "renew_leases": Call("SELECT renew_leases($1, $2, $3)", (workspace, *fences)),
+            "next_due_at": Call("SELECT next_due_at($1)", (workspace,)),
+            "due_workspaces": Call("SELECT * FROM due_workspaces()", ()),
+            "recover_sending_leases": Call("SELECT recover_sending_leases($1)", (workspace,)),
+            "recovery of stale sends": Call(
+                "SELECT recover_sending_leases($1, clock_timestamp() + $2)", (workspace, later)
+            ),
+            "recover_claimed_leases": Call("SELECT recover_claimed_leases($1)", (workspace,)),
+            "admit_posts": Call(
+                "SELECT admit_posts($1, $2, $3, $4, '{f}')",
+                (workspace, self.endpoint, json.dumps([post]), [uuid4().hex]),
+            ),
+            "enqueue": Call(
+                "SELECT enqueue_messages_and_deliveries($1, NULL, 'push', $2)", (workspace, json.dumps(post))
+            ),
+            "ingest_pull_chunk": Call(
+                "SELECT ingest_pull_chunk($1, 'feed', $2, $3, $4, '[]', '{}', true, '1 minute')",
+                (workspace, self.pull_endpoint, self.pull_token, pulled),
+            ),
+            "unseen_pull_items": Call("SELECT unseen_pull_items($1, 'feed', $2)", (workspace, [uuid4().hex])),
+            "next_audit_events": Call("SELECT * FROM next_audit_events($1, $2)", (self.relay.holder, BATCH)),
+            "relay_lag": Call("SELECT * FROM relay_lag()", ()),
+            "retain_deliveries": Call("SELECT retain_deliveries('1 hour', '{}', 50)", ()),
+            "retain_messages": Call("SELECT retain_messages('1 hour', '{}', 50)", ()),
+            "retain_receipts": Call("SELECT retain_receipts(50)", ()),
+            "retain_ingest_runs": Call("SELECT retain_ingest_runs('1 hour', 50)", ()),
+            "retain_ingest_runs, none is old": Call("SELECT retain_ingest_runs('10 days', 50)", ()),
+            "retain_deliveries, none is old": Call("SELECT retain_deliveries('10 days', '{}', 50)", ()),
+            "retain_messages, none is old": Call("SELECT retain_messages('10 days', '{}', 50)", ()),
+            "retain_pull_receipts": Call("SELECT retain_pull_receipts('1 hour', 50)", ()),
+        }
+
+    async def reports(self) -> dict[str, Call]:
+        """Calls that count what is live."""
+        workspace = self.tenant.workspace
+        return {
+            "snapshot": Call("SELECT snapshot($1)", (workspace,)),
+            "status_report": Call("SELECT status_report()", ()),
+            "queue_depth": Call("SELECT * FROM queue_depth()", ()),
+            "recount": Call("SELECT * FROM recount($1)", (workspace,)),
+        }
+
+    async def read_by_reports(self, connection: Any) -> dict[str, int]:
+        return {name: await _touched(connection, call) for name, call in (await self.reports()).items()}
+
+    async def touched(self, connection: Any) -> dict[str, int]:
+        """Buffers of each call, in the better of two rounds: the first one reads the catalog and makes plans."""
+        await connection.execute("UPDATE leader_leases SET lease_until = clock_timestamp() + interval '1 hour'")
+        rounds = [
+            {name: await _touched(connection, call) for name, call in (await self.calls()).items()} for _ in range(2)
+        ]
+        return {name: min(one[name] for one in rounds) for name in rounds[0]}
+
+
+async def _run(tenant: Tenant) -> UUID:
+    run = uuid4()
+    await tenant.db.execute(
+        "INSERT INTO ingest_runs (workspace_id, run_id, kind) VALUES ($1, $2, 'pull')", tenant.workspace, run
+    )
+    return run
+
+
+async def _touched(connection: Any, call: Call) -> int:
+    """In a transaction that is rolled back."""
+    transaction = connection.transaction()
+    await transaction.start()
+    explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {call.query}"
+    [explained] = json.loads(await connection.fetchval(explain, *call.arguments, timeout=120))
+    await transaction.rollback()
+    plan = explained["Plan"]
+    return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])

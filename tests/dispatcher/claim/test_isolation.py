@@ -1,0 +1,227 @@
+"""One tenant's row, one odd answer, one malformed wakeup: the dispatcher goes on, and all others are served."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import nats
+import pytest
+from aiohttp import web
+from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.plan import Plan, TextPart
+from autopost_contracts.subjects import Topology
+from autopost_dispatcher.claim.schedule import ClaimSchedule
+from autopost_dispatcher.dispatch import workspace_of
+from autopost_runtime.config.load import ServiceConfig
+from autopost_runtime.nats.bus import ensure_streams, open_bus
+from db.support.builders import Tenant
+from dispatcher.support.running_dispatcher import RunningDispatchers, configured, running_dispatcher
+from harness.databases import Database
+from harness.eventually import eventually
+
+ODD_CHAT = -70_000_000_000_001
+TEXT = Plan(version=2, platform="max", parts=(TextPart(text="hello"),))
+TWO = Plan(version=2, platform="max", parts=(TextPart(text="one"), TextPart(text="two")))
+DAY = timedelta(days=1)
+
+
+async def _second(stage: RunningDispatchers) -> RunningDispatchers:
+    """Another tenant on the same stage."""
+    return RunningDispatchers(await Tenant.create(stage.tenant.db), stage.simulator, stage._http, stage.bucket)
+
+
+async def _break(database: Database, tenant: Tenant, table: str, when: str) -> None:
+    """Something about this tenant's rows makes every write to the table fail."""
+    await database.pool.execute(
+        f"CREATE FUNCTION trip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"IF NEW.workspace_id = '{tenant.workspace}' {when} THEN RAISE numeric_value_out_of_range; END IF; "
+        f"RETURN NEW; END $$; "
+        f"CREATE TRIGGER trip BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION trip()"
+    )
+
+
+async def test_a_workspace_whose_claim_fails_is_set_aside_named_and_taken_up_again(
+    stage: RunningDispatchers, database: Database
+) -> None:
+    other = await _second(stage)
+    await stage.channels("telegram", 1)
+    await other.channels("max", 2)
+    await stage.enqueue(TEXT)
+    [delivery] = await stage.deliveries()
+    await _break(database, stage.tenant, "workspace_due", "")
+
+    async with running_dispatcher(configured(database.url, stage.simulator, stage.bucket)) as service:
+        await eventually(lambda: database.pool.fetchval("SELECT count(*) FROM set_aside WHERE failures >= 2"))
+        await other.enqueue(TEXT, TEXT)
+        served = await other.settled()
+        why = await database.pool.fetchrow(
+            "SELECT gate, cause FROM why_delivery($1, $2)", stage.tenant.workspace, [delivery]
+        )
+        alerts = await database.pool.fetch("SELECT workspace_id, condition FROM evaluate_alerts('{\"set_aside\": 2}')")
+        await database.pool.execute("DROP TRIGGER trip ON workspace_due")
+        repaired = await stage.settled()
+        await eventually(lambda: _has_no_rows(database, "set_aside"))
+        is_running = not service.stopping.is_set()
+
+    assert served == {"sent": 4}
+    assert why is not None
+    assert (why["gate"], '"work": "claim"' in why["cause"]) == ("set_aside", True)
+    assert [tuple(row) for row in alerts] == [(stage.tenant.workspace, "set_aside")]
+    assert (repaired, is_running, service.exit_code) == ({"sent": 1}, True, 0)
+
+
+async def test_an_outcome_that_cannot_be_committed_is_kept_and_everybody_elses_is_recorded(
+    stage: RunningDispatchers, database: Database
+) -> None:
+    """It was accepted: nobody sends it again, and once it can be recorded it is."""
+    other = await _second(stage)
+    await stage.channels("telegram", 3)
+    await other.channels("max", 2)
+    await stage.enqueue(TEXT)
+    await other.enqueue(TEXT)
+    [odd, *_] = await stage.deliveries()
+    await _break(database, stage.tenant, "deliveries", f"AND NEW.status = 'sent' AND NEW.delivery_id = '{odd}'")
+
+    lease = {"sending_lease": timedelta(seconds=3), "provider_timeout": timedelta(seconds=1)}
+    async with running_dispatcher(configured(database.url, stage.simulator, stage.bucket, **lease)) as service:
+        await eventually(lambda: database.pool.fetchval("SELECT count(*) FROM set_aside WHERE failures >= 3"))
+        meanwhile = (await other.settled(), await stage.statuses())
+        recovered = await database.pool.fetchval("SELECT recover_sending_leases($1)", stage.tenant.workspace)
+        await database.pool.execute("DROP TRIGGER trip ON deliveries")
+        settled = await stage.settled()
+        is_running = not service.stopping.is_set()
+
+    assert meanwhile == ({"sent": 2}, {"sent": 2, "sending": 1})
+    assert recovered == 0  # its lease is renewed
+    assert (settled, is_running) == ({"sent": 3}, True)
+    assert len(await stage.accepted()) == 5
+
+
+async def _has_no_rows(database: Database, table: str) -> bool:
+    return await database.pool.fetchval(f"SELECT count(*) FROM {table}") == 0
+
+
+async def test_a_time_that_python_has_no_date_for_stops_no_poll(stage: RunningDispatchers, database: Database) -> None:
+    other = await _second(stage)
+    await stage.channels("telegram", 1)
+    await other.channels("max", 1)
+    await stage.enqueue(TEXT)
+    await database.pool.execute(
+        "UPDATE platform_limits SET next_allowed_at = '99999-01-01' WHERE workspace_id = $1", stage.tenant.workspace
+    )
+    await other.enqueue(TEXT)
+
+    async with running_dispatcher(configured(database.url, stage.simulator, stage.bucket)) as service:
+        served = await other.settled()
+
+    assert (served, service.exit_code) == ({"sent": 1}, 0)
+    assert await stage.statuses() == {"queued": 1}
+
+
+ODD_ANSWERS: dict[str, tuple[int, dict[str, str], bytes, str]] = {
+    "a NUL in the id": (200, {}, rb'{"message":{"body":{"mid":"m\u0000"}}}', "sent"),
+    "a lone surrogate in the id": (200, {}, rb'{"message":{"body":{"mid":"\ud800"}}}', "sent"),
+    "an endless id": (200, {}, b'{"message":{"body":{"mid":"%s"}}}' % (b"m" * 900_000), "sent"),
+    "an endless number": (200, {}, b'{"message":{"body":{"mid":%s}}}' % (b"9" * 5_000), "sent"),
+    "a wait of 2e13 seconds": (429, {"Retry-After": "20000000000000"}, b"{}", "retry"),
+    "a wait of nine digits": (429, {"Retry-After": "999999999"}, b"{}", "retry"),
+    "900 KB of words": (400, {}, b'{"code":"chat.denied","message":"%s"}' % (b"x\x01" * 450_000), "failed_permanent"),
+    "NULs in words": (403, {}, rb'{"code":"chat.denied\u0000","message":"\u0000\ud800"}', "failed_permanent"),
+    "lists for words": (400, {}, b'{"code":[1],"message":{"a":[]}}', "failed_permanent"),
+    "a deep answer": (200, {}, b"[" * 100_000, "retry"),
+}
+
+
+@asynccontextmanager
+async def _platform(answer: Callable[[], web.Response]) -> AsyncIterator[str]:
+    """MAX, but for one chat."""
+    posted = 0
+
+    async def receive(request: web.Request) -> web.Response:
+        nonlocal posted
+        posted += 1
+        if request.query.get("chat_id") == str(ODD_CHAT):
+            return answer()
+        return web.json_response({"message": {"body": {"mid": f"mid.{posted}"}}})
+
+    app = web.Application()
+
+    app.router.add_post("/max/messages", receive)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.parametrize("odd", ODD_ANSWERS)
+@pytest.mark.parametrize("plan", [TEXT, TWO], ids=["one part", "two parts"])
+async def test_an_odd_answer_is_recorded_and_takes_nobody_along(
+    stage: RunningDispatchers, database: Database, odd: str, plan: Plan
+) -> None:
+    status, headers, body, expected = ODD_ANSWERS[odd]
+    other = await _second(stage)
+    await stage.channels("max", 3)
+    await other.channels("max", 3, rate_group="other")
+    await database.pool.execute("UPDATE channels SET target_id = 'x' || target_id WHERE rate_group = 'other'")
+    await database.pool.execute("UPDATE credential_bindings SET bot_id = workspace_id::text")  # they share a token
+    await stage.enqueue(plan)
+    await other.enqueue(plan)
+
+    async with (
+        _platform(lambda: web.Response(status=status, headers=headers, body=body)) as url,
+        running_dispatcher(configured(database.url, url)) as service,
+    ):
+        served = await other.settled()
+        found = await eventually(lambda: _ended(database))
+        exit_code = service.exit_code
+
+    assert (served, exit_code) == ({"sent": 3}, 0)
+    assert found["status"] == expected
+    assert await _has_no_rows(database, "set_aside")
+    assert found["next_retry_at"] is None or found["next_retry_at"] <= datetime.now(UTC) + DAY
+    if "Retry-After" in headers:
+        asked = min(int(headers["Retry-After"]) * 1000, 10**15)
+        assert f'"retry_after_ms": {asked}' in found["last_error"]
+        assert found["next_retry_at"] > datetime.now(UTC) + DAY * 0.9
+
+
+async def _ended(database: Database) -> Any:
+    row = await database.pool.fetchrow(
+        "SELECT d.* FROM deliveries d JOIN channels c USING (workspace_id, channel_id) WHERE c.target_id = $1",
+        str(ODD_CHAT),
+    )
+    return row if row and row["status"] not in ("queued", "sending") else None
+
+
+async def test_a_malformed_wakeup_keeps_no_other_from_being_heard(nats_url: str, nats_namespace: str) -> None:
+    topology, schedule = Topology(nats_namespace), ClaimSchedule()
+    await ensure_streams(nats_url, topology)
+    config = ServiceConfig(
+        database_url="postgresql://nobody@127.0.0.1:1/none", nats_url=nats_url, nats_namespace=nats_namespace
+    )
+    workspace = WorkspaceId(uuid4())
+    client = await nats.connect(nats_url)
+    try:
+        async with open_bus(config, "test") as bus:
+            hearing = asyncio.create_task(
+                bus.wakeups(topology.dispatcher_wakeups, lambda subject: schedule.wake(workspace_of(subject)))
+            )
+            for token in ("nobody", "0", "drop table", "ы", uuid4().hex[:-1]):
+                subject = topology.subject(f"wakeup.dispatch.{token.replace(' ', '_')}")
+                await client.publish(subject, b"\x00\xff not what anybody meant")
+            await client.publish(topology.wakeup_dispatch(workspace), b"{" * 1000)
+            async with asyncio.timeout(20):
+                heard = await schedule.next()
+            is_hearing = not hearing.done()
+    finally:
+        await client.close()
+    await asyncio.wait([hearing], timeout=5)
+
+    assert (heard, is_hearing) == (workspace, True)

@@ -1,0 +1,73 @@
+"""What `make quick` leaves out, said here and nowhere else: by place, or by a test's own time limit."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from harness.time_limit import LONGEST
+
+PLACES = (
+    "tests/adapters/test_compile_properties.py",  # hundreds of examples
+    "tests/adapters/test_conformance.py",
+    "tests/adapters/test_markup_round_trips.py",
+    "tests/adapters/test_problem_words.py",
+    "tests/bench/measures/test_drained.py",
+    "tests/bench/test_whole.py",
+    "tests/cli/",  # starts programs
+    "tests/db/alerts/",
+    "tests/db/claim/test_claim_deliveries.py::test_of_channels_with_a_backlog",
+    "tests/db/claim/test_races.py",
+    "tests/db/enqueue/test_enqueue_races.py",
+    "tests/db/events/",
+    "tests/db/media/",
+    "tests/db/operate/",
+    "tests/db/pull/",
+    "tests/db/references/",
+    "tests/db/retain/",
+    "tests/db/staging/",
+    "tests/db/verify/",
+    "tests/db/why/",
+    "tests/dispatcher/claim/test_set_aside.py",
+    "tests/dispatcher/send/test_pace.py",
+    "tests/dispatcher/send/test_raw_answers.py",
+    "tests/dispatcher/send/test_with_simulators.py",
+    "tests/e2e/",
+    "tests/ingest/admission/test_admit_refusals.py",
+    "tests/ingest/admission/test_admit_signatures.py",
+    "tests/ingest/admission/test_refusal_samples.py",
+    "tests/ingest/http/test_bot_webhook.py",
+    "tests/ingest/http/test_examples.py",
+    "tests/ingest/http/test_log_away.py",
+    "tests/ingest/http/test_receive_",
+    "tests/ingest/http/test_workspace_hints.py",
+    "tests/ingest/posts/test_complexity.py",  # CPU time of growing inputs
+    "tests/ingest/dry_run/",
+    "tests/ingest/posts/test_first_seen_tags.py",
+    "tests/ingest/posts/test_offload.py",
+    "tests/ingest/pull/",  # a service, its sites and a process for each reader
+    "tests/ingest/staging/",
+    "tests/monitor/relay/",
+    "tests/monitor/retention/",
+    "tests/monitor/status/",
+    "tests/runtime/lifecycle/test_service_life.py",
+    "tests/runtime/nats/",
+    "tests/runtime/postgres/test_postgres_pool.py",
+    "tests/simulator/test_page.py",  # a browser
+)
+"""How the names of tests begin: whole programs and services, and what the database does beside the path of a post."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: what make quick leaves out (harness/slow.py)")
+
+
+def mark(items: Iterable[pytest.Item]) -> None:
+    for item in items:
+        if is_slow(item):
+            item.add_marker("slow")
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """A test that may take longer than others is slow as well."""
+    limit = item.get_closest_marker("time_limit")
+    return item.nodeid.startswith(PLACES) or (limit is not None and limit.args[0] > LONGEST)

@@ -1,0 +1,78 @@
+"""What the planner knows about the tables: nothing, the statistics of empty tables, or the truth.
+
+``AUTOPOST_TEST_STATISTICS=deleted`` runs any test with statistics deleted before each hot call, ``empty`` with those of
+tables that were analysed while they were empty.
+"""
+
+import os
+import re
+from typing import Any
+
+import asyncpg
+
+OURS = "SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'i', 'I')"
+NEVER_ANALYSED = -1
+EMPTY = 0
+HOT = re.compile(
+    r"\b(claim_\w+|commit_\w+|record_progress|take_\w+|end_upload|renew_leases|admit_posts|enqueue_\w+|next_due_at"
+    r"|due_workspaces|recover_\w+|read_outcomes|ingest_pull_chunk|unseen_pull_items|next_audit_events|relay_lag"
+    r"|retain_\w+|recount|snapshot|status_report|queue_depth|alert_conditions|match_dead_letters|requeue\w*|why\w*)\s*\("
+)
+
+
+async def forget_statistics(connection: Any, rows: int = NEVER_ANALYSED) -> None:
+    """As after a restore, or as if every table had been analysed while it was empty. Cached plans are made anew."""
+    await connection.execute(f"DELETE FROM pg_statistic WHERE starelid IN ({OURS})")
+    await connection.execute(
+        "UPDATE pg_class SET reltuples = $1::int, relpages = 0, relallvisible = 0 "
+        f"WHERE oid IN ({OURS}) AND (reltuples, relpages, relallvisible) IS DISTINCT FROM ($1::int::real, 0, 0)",
+        rows,
+    )
+
+
+class Forgetful(asyncpg.Connection):
+    """Forgets all statistics before a hot call. Not inside a transaction: others could not analyse until it ended."""
+
+    rows = NEVER_ANALYSED
+
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
+        await self._forget_before(query)
+        return await super().execute(query, *args, timeout=timeout)
+
+    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+        await self._forget_before(query)
+        return await super().fetch(query, *args, **options)
+
+    async def fetchval(self, query: str, *args: Any, **options: Any) -> Any:
+        await self._forget_before(query)
+        return await super().fetchval(query, *args, **options)
+
+    async def fetchrow(self, query: str, *args: Any, **options: Any) -> Any:
+        await self._forget_before(query)
+        return await super().fetchrow(query, *args, **options)
+
+    async def _forget_before(self, query: str) -> None:
+        if HOT.search(query) and not self.is_in_transaction():
+            await forget_statistics(_Plain(self), self.rows)
+
+
+class AsIfEmpty(Forgetful):
+    rows = EMPTY
+
+
+class _Plain:
+    """The connection without what it does before a hot call."""
+
+    def __init__(self, connection: Forgetful) -> None:
+        self._connection = connection
+
+    async def execute(self, query: str, *args: Any) -> None:
+        await asyncpg.Connection.execute(self._connection, query, *args)
+
+
+def connection_class(mode: str | None = None) -> type[asyncpg.Connection]:
+    """As ``AUTOPOST_TEST_STATISTICS`` says."""
+    mode = os.environ.get("AUTOPOST_TEST_STATISTICS", "") if mode is None else mode
+    if not mode:
+        return asyncpg.Connection
+    return {"deleted": Forgetful, "empty": AsIfEmpty}[mode]
