@@ -94,7 +94,7 @@ async def test_a_workspace_whose_claim_fails_is_set_aside_and_the_others_have_th
         schedule.wake(OTHER)
         await eventually(lambda: not schedule._ready)
     before = list(claims.claimed)
-    await eventually(lambda: claims.claimed.count(WORKSPACE) == 2)
+    await eventually(lambda: claims.claimed.count(WORKSPACE) >= 2)
     schedule.close()
     await running
 
