@@ -89,6 +89,25 @@ def test_an_acceptance_is_not_lost_over_what_else_it_says() -> None:
     assert [one.message_id for one in messages] == ["1", "2"]
 
 
+def test_an_album_names_as_many_messages_as_an_album_has() -> None:
+    many = ",".join(f'{{"message_id":{number}}}' for number in range(telegram.MOST_OBJECTS - 1))
+
+    messages = telegram.read(HttpAnswer(200, {}, f'{{"ok":true,"result":[{many}]}}'.encode()))
+
+    assert not isinstance(messages, Failed)
+    assert [one.message_id for one in messages] == [str(number) for number in range(telegram.MOST_MESSAGES)]
+
+
+def test_an_answer_of_very_many_objects_is_not_read() -> None:
+    """Reading it would take as long as sending hundreds of posts."""
+    many = ",".join(["{}"] * telegram.MOST_OBJECTS)
+
+    answer = telegram.read(HttpAnswer(200, {}, f'{{"ok":true,"result":{{"message_id":1,"x":[{many}]}}}}'.encode()))
+
+    assert isinstance(answer, Failed)
+    assert answer.ambiguous
+
+
 @pytest.mark.parametrize("file_id", [r"a\u0000b", r"a\ud800b", "f" * 5_000, ""])
 def test_a_file_id_that_cannot_be_kept_as_it_is_is_not_kept(file_id: str) -> None:
     photo = f'{{"file_id":"{file_id}","width":1,"height":1}}'

@@ -38,9 +38,13 @@ BEGIN
     ) AS d
     WHERE EXISTS (
           SELECT 1
-          FROM events e
-          WHERE e.delivery_id = d.delivery_id
-            AND e.workspace_id = p_workspace_id
+          FROM (
+              SELECT e.workspace_id, e.ts, e.action, e.attempt, e.meta
+              FROM events e
+              WHERE e.delivery_id = d.delivery_id
+              OFFSET 0
+          ) AS e
+          WHERE e.workspace_id = p_workspace_id
             AND e.ts > clock_timestamp() - p_younger_than
             AND e.action = 'send_attempt'
             AND e.attempt = d.attempt

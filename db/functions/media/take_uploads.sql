@@ -32,6 +32,7 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -75,25 +76,31 @@ BEGIN
             FROM unnest(p_blob_refs, p_kinds) AS g (blob_ref, kind)
             ORDER BY g.blob_ref
         ) AS w
-        JOIN media_blobs b
-          ON b.workspace_id = p_workspace_id
-         AND b.blob_ref = w.blob_ref
-         AND b.provider = p_provider
-         AND b.bot_id = p_bot_id
-        LEFT JOIN media_origin o
-          ON o.workspace_id = p_workspace_id
-         AND o.blob_ref = w.blob_ref
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+            SELECT b.*
+            FROM media_blobs b
+            WHERE b.workspace_id = p_workspace_id
+              AND b.blob_ref = w.blob_ref
+              AND b.provider = p_provider
+              AND b.bot_id = p_bot_id
+            LIMIT 1
+        ) AS b
+        LEFT JOIN LATERAL (
+            SELECT o.*
+            FROM media_origin o
+            WHERE o.workspace_id = p_workspace_id
+              AND o.blob_ref = w.blob_ref
+            LIMIT 1
+        ) AS o ON true
     ), took AS (
         UPDATE media_blobs b
         SET upload_delivery_id = p_delivery_id,
             upload_token = p_claim_token,
             updated_at = clock_timestamp()
-        FROM asked a
         WHERE b.workspace_id = p_workspace_id
           AND b.provider = p_provider
           AND b.bot_id = p_bot_id
-          AND b.blob_ref = a.blob_ref
-          AND a.verdict = 'ours'
+          AND b.blob_ref = ANY (ARRAY(SELECT a.blob_ref FROM asked a WHERE a.verdict = 'ours'))
           AND NOT EXISTS (SELECT 1 FROM asked other WHERE other.verdict IN ('busy', 'missing'))
     )
     SELECT a.blob_ref, a.verdict, CASE WHEN a.verdict = 'held' THEN a.file_id END,

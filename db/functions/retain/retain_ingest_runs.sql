@@ -14,9 +14,13 @@ AS $$
         WHERE r.started_at < (SELECT clock_timestamp() - p_keep)
           AND NOT EXISTS (
               SELECT 1
-              FROM staged_posts s
+              FROM (
+                  SELECT s.workspace_id, s.status
+                  FROM staged_posts s
+                  WHERE s.run_id = r.run_id
+                  OFFSET 0
+              ) AS s
               WHERE s.workspace_id = r.workspace_id
-                AND s.run_id = r.run_id
                 AND s.status IN ('staged', 'fetching')
           )
         ORDER BY r.started_at

@@ -31,6 +31,15 @@ WITH message AS (
 ), run AS (
     INSERT INTO ingest_runs (workspace_id, run_id, kind, started_at, finished_at)
     SELECT $1, message_id, 'push', now() - interval '1 day', now() - interval '1 day' FROM message
+), staged AS (
+    INSERT INTO staged_posts (workspace_id, endpoint_id, run_id, request, status, message_id, finished_at)
+    SELECT $1, $4, message_id, '{}', 'enqueued', message_id, now() - interval '1 day' FROM message
+), origin AS (
+    INSERT INTO media_origin (workspace_id, blob_ref, origin_url, sha256, size_bytes)
+    SELECT $1, content_hash, 's3://bucket/' || content_hash, content_hash, 1 FROM message
+), uploaded AS (
+    INSERT INTO media_blobs (workspace_id, blob_ref, provider, bot_id, file_id, meta)
+    SELECT $1, content_hash, 'telegram', 'bot', content_hash, '{"kind": "image"}' FROM message
 ), pulled AS (
     INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id)
     SELECT $1, 'feed', content_hash, message_id FROM message
@@ -49,7 +58,12 @@ WITH message AS (
 INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action)
 SELECT $1, delivery_id, message_id, channel_id, 'enqueue' FROM delivery
 """
-"""$3 deliveries and all that came with them, past the triggers: a burst of posts, each to all channels."""
+"""$3 deliveries and all that came with them, past the triggers: a burst of posts with media, each to all channels."""
+BLOBS = ["sha256:one", "sha256:two", "sha256:three"]
+ALL_CONDITIONS = (
+    "SELECT jsonb_object_agg(substr(proname, 11), 1) FROM pg_proc WHERE starts_with(proname, 'condition_')"
+)
+SEEN = "the text of an earlier post"
 
 
 @dataclass
@@ -85,11 +99,20 @@ class World:
             "RETURNING endpoint_id",
             tenant.workspace,
         )
+        await pool.execute(
+            "INSERT INTO staged_posts (workspace_id, endpoint_id, run_id, request) "
+            "SELECT $1, $2, gen_random_uuid(), '{}' FROM generate_series(1, 10)",
+            *(tenant.workspace, door.endpoint),
+        )
+        await pool.executemany(
+            "INSERT INTO media_origin (workspace_id, blob_ref, origin_url, size_bytes) VALUES ($1, $2, 's3://b/k', 1)",
+            [(tenant.workspace, blob) for blob in BLOBS],
+        )
         world = cls(tenant, channels, door.endpoint, await Cursor.opened(pool), token, pulls)
         for _ in range(IN_FLIGHT // CHANNELS):
             await tenant.enqueue()
         world.claims = await tenant.claim(IN_FLIGHT)
-        await tenant.enqueue(scheduled_for=None)
+        await tenant.enqueue(SEEN)
         await pool.execute(
             "UPDATE deliveries SET scheduled_for = now() + interval '30 minutes' WHERE status = 'queued'"
         )
@@ -120,6 +143,8 @@ class World:
         well, ill = (json.dumps(outcomes, default=str) for outcomes in ([sent(claim) for claim in half], refused))
         commit = "SELECT * FROM commit_deliveries($1, $2, '1 hour', 3, 0.5)"
         post = await self.tenant.post()
+        seen, tag = json.dumps([await self.tenant.post(SEEN, source_ref=uuid4().hex)]), uuid4().hex
+        kinds = ["image"] * len(BLOBS)
         pulled = json.dumps([await self.tenant.post(source_ref=uuid4().hex)])
         return {
             "claim": Call("SELECT * FROM claim_deliveries($1, $2, $3)", (workspace, uuid4(), BATCH)),
@@ -149,6 +174,26 @@ class World:
                 "SELECT admit_posts($1, $2, $3, $4, '{f}')",
                 (workspace, self.endpoint, json.dumps([post]), [uuid4().hex]),
             ),
+            "admit_posts, content seen before": Call(
+                "SELECT admit_posts($1, $2, $3, $4, '{f}')", (workspace, self.endpoint, seen, [tag])
+            ),
+            "preview_post": Call(
+                "SELECT preview_post($1, $2, $3, $4)", (workspace, self.endpoint, json.dumps(post), tag)
+            ),
+            "take_uploads": Call(
+                "SELECT * FROM take_uploads($1, $2, $3, 'telegram', 'bot', $4, $5)",
+                (workspace, one["delivery_id"], one["claim_token"], BLOBS, kinds),
+            ),
+            "keep_uploads": Call(
+                "SELECT keep_uploads($1, 'telegram', 'bot', $2, $3, $2, $4)",
+                (workspace, BLOBS, kinds, [None] * len(BLOBS)),
+            ),
+            "end_upload": Call("SELECT end_upload($1, $2)", (workspace, self.channels[0])),
+            "give_back_claims": Call(
+                "SELECT give_back_claims($1, $2, '{}', '1 hour')", (workspace, self.tenant.run_id)
+            ),
+            "lease_staged_posts": Call("SELECT * FROM lease_staged_posts(10, 4, '1 minute')", ()),
+            "claim_pull_sources": Call("SELECT * FROM claim_pull_sources(10, '1 minute')", ()),
             "enqueue": Call(
                 "SELECT enqueue_messages_and_deliveries($1, NULL, 'push', $2)", (workspace, json.dumps(post))
             ),
@@ -177,6 +222,7 @@ class World:
             "status_report": Call("SELECT status_report()", ()),
             "queue_depth": Call("SELECT * FROM queue_depth()", ()),
             "recount": Call("SELECT * FROM recount($1)", (workspace,)),
+            "evaluate_alerts": Call(f"SELECT * FROM evaluate_alerts(({ALL_CONDITIONS}))", ()),
         }
 
     async def read_by_reports(self, connection: Any) -> dict[str, int]:

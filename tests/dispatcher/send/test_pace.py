@@ -87,6 +87,21 @@ def test_a_channel_keeps_its_distance_whatever_its_group_sends_in_between(clock)
     assert clock.now + wait - late >= step * CATCH_UP - 1e-9
 
 
+def test_after_an_upload_the_channel_keeps_its_distance_from_the_end_of_it(clock):
+    """With several deliveries of a channel in flight, the next slot was given while the upload was under way."""
+    paced, channel, step = CallPacer(), ChannelId(uuid4()), 1 / 0.9
+    rated, slot = claim(pace=step, channel_id=channel), clock.now
+    paced.wait(rated, slot)
+    clock.now += step
+    paced.uploaded(rated)
+
+    given_during_the_upload = paced.wait(rated, slot + step)
+    clock.now += step
+
+    assert given_during_the_upload is None
+    assert paced.wait(rated, slot + 2 * step) == 0
+
+
 LIMITS = [1, 2, 5, 30]
 """Calls per second that platforms allow; what is configured is nine tenths of it."""
 

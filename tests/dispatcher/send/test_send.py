@@ -9,6 +9,7 @@ import pytest
 from autopost_adapters.base import AcceptedPart
 from autopost_contracts.outcomes import Category, Failed, Scope, Sent
 from autopost_dispatcher.send.end_delivery import Released
+from autopost_dispatcher.send.slots import KNOWN_AFTER
 from autopost_runtime.config.load import Secret
 from dispatcher.support.fakes import CALL_TIME, FakeDatabase, FakePlatform, sender
 from dispatcher.support.sample_claims import job
@@ -301,7 +302,24 @@ async def test_a_retry_after_of_years_is_limited_to_a_day(asked_ms: int) -> None
 
     outcome = await sending.deliver(world.job())
 
-    [until] = sending._context.slots._cooled.values()
+    [cooldown] = sending._context.slots._cooldowns.values()
     assert isinstance(outcome, Failed)
     assert outcome.retry_after_ms == asked_ms  # which is what the event shows
-    assert until - time.monotonic() <= 24 * 60 * 60
+    assert cooldown.until - time.monotonic() <= 24 * 60 * 60
+
+
+async def test_a_claim_that_the_database_made_in_spite_of_a_known_cooldown_is_sent() -> None:
+    """An operator has ended the cooldown: releasing claims until the platform's time is over would go in circles."""
+    world, platform = FakeDatabase("one"), FakePlatform()
+    platform.failures = [Failed.transient(Scope.PLATFORM, "rate_limited", retry_after_ms=3_600_000)]
+    sending = sender(platform, world)
+    await sending.deliver(world.job())
+    platform.failures = []
+
+    claimed_before = await sending.deliver(world.job())
+    later = world.job()
+    later.asked_at = time.monotonic() + KNOWN_AFTER
+    claimed_later = await sending.deliver(later)
+
+    assert isinstance(claimed_before, Released)
+    assert isinstance(claimed_later, Sent)

@@ -33,7 +33,7 @@ class Trial:
 
     def __init__(self, nest: Canaries, guard: Guard) -> None:
         self._nest = nest
-        self._fetcher = Fetcher(guard, resolve=self._resolve)
+        self._fetcher = Fetcher(guard, resolve=self._resolve, unknown_after=timedelta())
         self.names = Names(Case("", ""))
 
     async def end(self, case: Case) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from autopost_runtime.fetch.fetch import Fetcher, Unfetched
+from autopost_runtime.fetch.fetch import LONGEST_LOCATION, Fetcher, Unfetched
 from harness.eventually import eventually
 from ingest.support.certificates import Authority
 from ingest.support.pictures import GUARD, Pictures, pictures
@@ -171,6 +171,16 @@ async def test_a_fourth_redirect_is_not_followed(site: Pictures, fetcher: Fetche
 
 async def test_a_redirect_without_a_place_is_refused(site: Pictures, fetcher: Fetcher) -> None:
     assert await why(fetcher, site.put("/a", b"", 301)) == ("bad_redirect", True)
+
+
+async def test_a_redirect_to_a_very_long_place_is_refused(site: Pictures, fetcher: Fetcher) -> None:
+    """Parsing it would hold up the loop; a picture has a shorter URL."""
+    place = "/" + "x" * (LONGEST_LOCATION - 1)
+    site.put(place, b"here")
+    near, far = (site.put(f"/{name}", b"", 302, Location=to) for name, to in (("near", place), ("far", place + "x")))
+
+    assert await fetch(fetcher, near) == b"here"
+    assert await why(fetcher, far) == ("bad_redirect", True)
 
 
 async def test_credentials_of_a_caller_do_not_follow_it_to_another_site(site: Pictures, fetcher: Fetcher) -> None:

@@ -39,6 +39,8 @@ class SendJob(Struct, eq=False):
     slot_at: float
     lease: Lease
     link: Link | None
+    asked_at: float = 0.0
+    """When the claim was asked for, by our clock."""
     in_doubt: bool = False
     """A call was made that may have posted a message, and its result is not recorded yet."""
 
@@ -151,7 +153,7 @@ class Claimer:
         until = started + self._lease.total_seconds()
         if claimed.claims:
             ahead = answered - claimed.now
-            self._take([SendJob(claim, claim.slot + ahead, Lease(until), here) for claim in claimed.claims])
+            self._take([SendJob(claim, claim.slot + ahead, Lease(until), here, started) for claim in claimed.claims])
         return claimed
 
     async def _claim(self, workspace: WorkspaceId, limit: int) -> Claimed:

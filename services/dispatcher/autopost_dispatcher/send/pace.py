@@ -30,7 +30,7 @@ class CallPacer:
         self._last: dict[tuple[UUID, str, str], tuple[float, float]] = {}
         """By rate group: the slot of its last call, and the time of that call."""
         self._last_in: dict[tuple[UUID, UUID], tuple[float, float]] = {}
-        """The same by channel."""
+        """The same by channel; after an upload, the first slot and time that count from its end."""
 
     def wait(self, claim: Claim, slot: float) -> float | None:
         """Seconds to wait before the call; ``None`` when it has missed its slot.
@@ -47,6 +47,11 @@ class CallPacer:
         self._last[group] = (max(slot, self._last.get(group, (slot, at))[0]), at)
         self._last_in[channel] = (slot, at)
         return at - now
+
+    def uploaded(self, claim: Claim) -> None:
+        """The platform counts a call with media from its end, so slots given during the upload are too early."""
+        end, step = time.monotonic(), claim.channel.pace
+        self._last_in[claim.workspace_id, claim.channel_id] = (end + step, end + step * CATCH_UP)
 
 
 def _after(last: tuple[float, float] | None, slot: float) -> float:

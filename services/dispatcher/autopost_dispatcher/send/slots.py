@@ -19,6 +19,9 @@ TRIES = 5
 """Slots that a call may miss before its delivery is released: then this process is too slow."""
 PATIENCE = 5.0
 """Seconds that a claimed delivery waits for a slot; for a longer wait, after a 429, it goes back to the queue."""
+KNOWN_AFTER = 5.0
+"""Seconds after which the database knows of a cooldown: a later claim is its decision, and an operator's who ended it.
+Without this, deliveries would be claimed and released until the cooldown is over."""
 
 
 class SlotSource(Protocol):
@@ -34,19 +37,28 @@ class Slot(Struct, frozen=True):
     """By the clock of the database."""
 
 
+class Cooldown(Struct, frozen=True):
+    """By the monotonic clock of this process."""
+
+    since: float
+    until: float
+
+
 class Slots:
     def __init__(self, gates: SlotSource, stopping: asyncio.Event) -> None:
         self._gates = gates
         self._stopping = stopping
         self._pace = CallPacer()
-        self._cooled: dict[tuple[UUID, str, str], float] = {}
-        """By rate group: the end of the wait that the platform asked for."""
+        self._cooldowns: dict[tuple[UUID, str, str], Cooldown] = {}
+        """By rate group: the wait that the platform asked for."""
 
     def cool(self, claim: Claim, wait: timedelta) -> None:
         """Stop calls of the rate group for as long as the platform asked. Other processes learn it from the commit."""
-        group = group_of(claim)
-        until = time.monotonic() + wait.total_seconds()
-        self._cooled[group] = max(until, self._cooled.get(group, 0.0))
+        group, now = group_of(claim), time.monotonic()
+        until = now + wait.total_seconds()
+        if group in self._cooldowns:
+            until = max(until, self._cooldowns[group].until)
+        self._cooldowns[group] = Cooldown(now, until)
 
     def is_now(self, job: SendJob, call_time: float) -> bool:
         """Whether the first call may be made at once: its slot has come, and its rate needs no pacing."""
@@ -67,6 +79,7 @@ class Slots:
 
     async def uploaded(self, claim: Claim) -> None:
         """Record the end of an upload: the platform counts the call now, so intervals start now."""
+        self._pace.uploaded(claim)
         try:
             await self._gates.end_upload(claim)
         except Exception as exc:  # the platform has answered, and that answer counts
@@ -85,15 +98,18 @@ class Slots:
         """Raises ``EndDelivery`` when the call must not be made."""
         if job.lease.is_lost:
             raise EndDelivery(None)
-        if job.lease.left() < call_time or self._stopping.is_set() or (self._cooled and self._is_cooled(job.claim)):
+        if job.lease.left() < call_time or self._stopping.is_set() or (self._cooldowns and self._is_cooled(job)):
             raise EndDelivery(Released())
 
-    def _is_cooled(self, claim: Claim) -> bool:
-        group = group_of(claim)
-        until = self._cooled.get(group)
-        if until is not None and until <= time.monotonic():
-            del self._cooled[group]
-        return group in self._cooled
+    def _is_cooled(self, job: SendJob) -> bool:
+        group = group_of(job.claim)
+        cooldown = self._cooldowns.get(group)
+        if cooldown is None:
+            return False
+        if cooldown.until <= time.monotonic():
+            del self._cooldowns[group]
+            return False
+        return job.asked_at < cooldown.since + KNOWN_AFTER
 
     async def _wait_for(self, job: SendJob, slot: Slot, call_time: float, group_only: bool) -> None:
         for _ in range(TRIES):
