@@ -34,6 +34,9 @@ WITH message AS (
 ), staged AS (
     INSERT INTO staged_posts (workspace_id, endpoint_id, run_id, request, status, message_id, finished_at)
     SELECT $1, $4, message_id, '{}', 'enqueued', message_id, now() - interval '1 day' FROM message
+), waiting AS (
+    INSERT INTO staged_posts (workspace_id, endpoint_id, run_id, request, next_attempt_at)
+    SELECT $1, $4, gen_random_uuid(), '{}', now() + interval '1 day' FROM message
 ), origin AS (
     INSERT INTO media_origin (workspace_id, blob_ref, origin_url, sha256, size_bytes)
     SELECT $1, content_hash, 's3://bucket/' || content_hash, content_hash, 1 FROM message
@@ -60,9 +63,7 @@ SELECT $1, delivery_id, message_id, channel_id, 'enqueue' FROM delivery
 """
 """$3 deliveries and all that came with them, past the triggers: a burst of posts with media, each to all channels."""
 BLOBS = ["sha256:one", "sha256:two", "sha256:three"]
-ALL_CONDITIONS = (
-    "SELECT jsonb_object_agg(substr(proname, 11), 1) FROM pg_proc WHERE starts_with(proname, 'condition_')"
-)
+ALL_CONDITIONS = "SELECT jsonb_object_agg(substr(proname, 11), 1) FROM pg_proc WHERE starts_with(proname, 'condition_')"
 SEEN = "the text of an earlier post"
 
 
