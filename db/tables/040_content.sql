@@ -3,7 +3,7 @@
 CREATE TABLE messages (
     workspace_id uuid NOT NULL,
     message_id uuid NOT NULL DEFAULT new_id(),
-    hash_version int NOT NULL DEFAULT 1,
+    hash_version int NOT NULL DEFAULT 2,
     content_hash text NOT NULL,
     normalization_version int NOT NULL DEFAULT 1,
     payload jsonb NOT NULL,

@@ -247,6 +247,7 @@ async def test_memory_does_not_grow_with_what_is_downloaded(site: Pictures) -> N
         ("http://a.example/x", r'attachment; filename="a\"b.pdf"', "application/pdf", 'a"b.pdf'),
         ("http://a.example/x", "attachment; filename=list.pdf; x=1", "application/pdf", "list.pdf"),
         ("http://a.example/x", "a; filename=\"x.pdf\"; filename*=UTF-8''%D0%BA.pdf", "application/pdf", "к.pdf"),
+        ("http://a.example/x", "a; filename*=iso-8859-1'de'f%FCr.pdf", "application/pdf", "für.pdf"),
         ("http://a.example/x", 'attachment; filename="../../x.html"', "application/pdf", "x.html.pdf"),
         ("http://a.example/x.bin", "inline", "application/octet-stream", "x.bin"),
         ("http://a.example/x", 'attachment; filename="..."', "application/octet-stream", None),

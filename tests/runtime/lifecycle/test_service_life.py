@@ -79,7 +79,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
         output = script.with_suffix(".log")
         with output.open("wb") as file:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, str(script), stdout=file, stderr=file, env={**os.environ, **URL, **env}
+                sys.executable, str(script), stdout=file, stderr=file, env={"PATH": os.environ["PATH"], **URL, **env}
             )
         started.append(Running(process, output))
         return started[-1]

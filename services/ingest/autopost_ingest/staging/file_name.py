@@ -14,7 +14,7 @@ LONGEST = 100
 LONGEST_TOLD = 1000
 """Only so many last characters are used: the extension is at the end."""
 
-_EXTENDED = re.compile(r"filename\*\s*=\s*(?:utf-8|iso-8859-1)'[^']*'([^;\s]+)", re.IGNORECASE)
+_EXTENDED = re.compile(r"filename\*\s*=\s*(utf-8|iso-8859-1)'[^']*'([^;\s]+)", re.IGNORECASE)
 _QUOTED = re.compile(r'filename\s*=\s*"((?:[^"\\]|\\.)*)"', re.IGNORECASE)
 _PLAIN = re.compile(r"filename\s*=\s*([^;\s\"]+)", re.IGNORECASE)
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
@@ -66,7 +66,7 @@ def _told(disposition: str | None) -> str:
     if not disposition:
         return ""
     if extended := _EXTENDED.search(disposition):
-        return unquote(extended[1], errors="replace")
+        return unquote(extended[2], encoding=extended[1], errors="replace")
     if quoted := _QUOTED.search(disposition):
         return re.sub(r"\\(.)", r"\1", quoted[1])
     plain = _PLAIN.search(disposition)
