@@ -1,10 +1,10 @@
 -- abandon_notices(targets, after)
--- -> how many notices are given up because nobody tells their target any more, by target
+-- -> how many notices are given up because their target is no longer configured, by target
 --
--- targets      those that are told; what waits for any other is given up when it has waited for `after`, so a replica
---              that does not know a new target yet takes nothing from it
--- Stays        the row, superseded and with last_error target_removed; retention forgets it with its alert
--- Nothing      when another call is at it
+-- targets      the configured ones; a notice for any other target is given up when it has waited for `after`, so a
+--              replica that does not know a new target yet gives up nothing of it
+-- Stays        the row, superseded and with last_error target_removed; retention deletes it with its alert
+-- Nothing      when another call is running
 --
 -- Locks        an advisory lock; alert_notices by key
 CREATE OR REPLACE FUNCTION abandon_notices(p_targets text[], p_after interval)

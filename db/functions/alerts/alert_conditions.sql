@@ -3,9 +3,9 @@
 -- thresholds   {"dead", "failed_permanent", "paused_channels", "cooled_groups", "oldest_due", "pull_sources",
 --               "staged_posts", "bot_outbox", "bot_errors", "orphan_events", "relay_lag", "event_partitions",
 --               "refused_claims", "set_aside", "provider_waits"}: numbers,
---              durations in seconds; one that is null or missing is switched off. And "staged_deadline", in seconds
---              too: how long the media of a post may take, whoever is at it
--- found        how many things are in it; the function of each condition says what is counted
+--              durations in seconds; null or missing switches a condition off. And "staged_deadline", in seconds too:
+--              how long the media of a post may take over all its attempts
+-- found        how many things the condition concerns; the function of each condition says what is counted
 -- since        when it began, where that is known
 -- causes       [{"name", "code", "count", "id"}], five at most
 -- workspace_id zero for the installation itself

@@ -1,7 +1,7 @@
--- alert_notice(workspace_id, facts, with_snapshot) -> what a target is told: the facts, whose they are, and when
+-- alert_notice(workspace_id, facts, with_snapshot) -> the body of a notice: the facts, their workspace and the time
 --
--- Frozen when it is written: a target that was away hears what was true then. With a snapshot: the counts by status and
--- the five most frequent errors of the last ten minutes, of the workspace or of all of them together.
+-- Fixed when it is written: a target that was away gets what was true then. With a snapshot: the counts by status and
+-- the five most frequent errors of the last ten minutes, of the workspace or of all workspaces together.
 CREATE OR REPLACE FUNCTION alert_notice(p_workspace_id uuid, p_facts jsonb, p_with_snapshot boolean)
 RETURNS jsonb
 LANGUAGE sql

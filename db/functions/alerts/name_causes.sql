@@ -1,9 +1,9 @@
 -- name_causes(workspace_id, delivery_ids) -> where these deliveries failed and with which code, for an alert
 --
 -- [{"name", "code", "count", "id"}], five at most, the most frequent first: the channel's title, the code of the last
--- error, and one delivery to ask about. No text that a provider wrote.
+-- error, and one delivery as an example. It contains no text from a provider.
 --
--- Cost     a probe per delivery: give it the first hundred, not all of them
+-- Cost     one probe per delivery: pass the first hundred, not all of them
 CREATE OR REPLACE FUNCTION name_causes(p_workspace_id uuid, p_delivery_ids uuid[])
 RETURNS jsonb
 LANGUAGE sql

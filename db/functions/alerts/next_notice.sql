@@ -1,7 +1,7 @@
--- next_notice(target) -> what this target is to be told now, or nothing
+-- next_notice(target) -> the notice that this target gets now, or nothing
 --
--- In the order in which it came about: while the target is away, everything waits behind the first. One that the target
--- refused holds up only the later ones of the same alert.
+-- In the order of creation: while the target is unreachable, all its notices wait behind the first. A notice that the
+-- target refused delays only later notices of the same alert.
 CREATE OR REPLACE FUNCTION next_notice(p_target text)
 RETURNS TABLE (workspace_id uuid, alert_id uuid, step int, kind text, attempt int, notice jsonb)
 LANGUAGE sql

@@ -4,8 +4,8 @@
 -- refused        the target answers and does not accept this notice: it is retried alone, with growing waits
 -- unreachable    the target does not answer: all its notices wait behind this one (next_notice) and stay in order
 --
--- The wait doubles from `base` to 150 times that, and is never shorter than what the target asked for. There is no last
--- attempt: the status page and the metrics show what cannot be delivered.
+-- The wait doubles from `base` to 150 times that, and is never shorter than what the target asked for. The number of
+-- attempts has no limit: the status page and the metrics show what cannot be delivered.
 --
 -- Locks          alerts, alert_notices, by key: in that order, as evaluate_alerts does
 -- Raises         AP011 for an unknown outcome
@@ -36,7 +36,7 @@ BEGIN
 
     UPDATE alert_notices n
     SET attempt = n.attempt + 1,
-        -- One that was replaced while it was on its way has arrived all the same.
+        -- A notice that was replaced while in transit was delivered all the same.
         superseded_at = CASE WHEN p_outcome <> 'delivered' THEN n.superseded_at END,
         delivered_at = CASE WHEN p_outcome = 'delivered' THEN clock_timestamp() END,
         last_error = left(p_error, 200),

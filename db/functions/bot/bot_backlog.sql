@@ -1,4 +1,4 @@
--- bot_backlog() -> updates of customers that nobody has answered yet, by workspace
+-- bot_backlog() -> customers' updates that have no answer yet, by workspace
 CREATE OR REPLACE FUNCTION bot_backlog()
 RETURNS TABLE (workspace_id uuid, unanswered bigint, oldest timestamptz)
 LANGUAGE sql

@@ -1,13 +1,13 @@
 -- store_bot_update(workspace_id, endpoint_id, update) -> {"verdict", …}
 --
--- Takes one update of a provider into the inbox, at most once. update: {"provider", "chat_id", "key", "kind", "answer",
--- "body", "trace_id", "traceparent"}; what nobody answers ("answer": false) is stored as done.
+-- Stores one update of a provider in the inbox, at most once. update: {"provider", "chat_id", "key", "kind", "answer",
+-- "body", "trace_id", "traceparent"}; an update that needs no answer ("answer": false) is stored as done.
 --
 -- Verdicts     stored              also while the workspace is paused: it is answered on resume
 --              duplicate           the inbox has it
---              rate_limited        with retry_after_ms; nothing is stored, the provider brings it again
+--              rate_limited        with retry_after_ms; nothing is stored, the provider sends it again
 --              workspace_disabled  nothing is stored
---              endpoint_disabled   or gone: its secret is good no more; nothing is stored
+--              endpoint_disabled   or deleted: its secret is no longer valid; nothing is stored
 -- Appends      ingress_rate_limited, ingress_dedup_dropped
 -- Locks        ingress_gates, then bot_inbox
 CREATE OR REPLACE FUNCTION store_bot_update(p_workspace_id uuid, p_endpoint_id uuid, p_update jsonb)

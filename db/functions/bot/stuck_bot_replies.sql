@@ -1,6 +1,6 @@
 -- stuck_bot_replies(older) -> replies of active workspaces that were decided longer ago and are not sent
 --
--- since        when the reply was decided; held says that somebody is at it right now
+-- since        when the reply was decided; held: a worker has it now
 CREATE OR REPLACE FUNCTION stuck_bot_replies(p_older interval)
 RETURNS TABLE (
     workspace_id uuid,

@@ -1,4 +1,4 @@
--- active_workspaces() -> every workspace that works, for rounds that visit them all
+-- active_workspaces() -> every active workspace, for jobs that visit all of them
 CREATE OR REPLACE FUNCTION active_workspaces()
 RETURNS SETOF uuid
 LANGUAGE sql

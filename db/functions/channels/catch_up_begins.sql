@@ -1,6 +1,6 @@
--- catch_up_begins() trigger on channels, before a catch-up policy takes the place of `all`
+-- catch_up_begins() trigger on channels, before a catch-up policy replaces `all`
 --
--- A pause that ran out under `all` was over then: what has come since is no pile that the new policy should look at.
+-- A pause that expired under `all` ended then: the new policy must not apply to what has come since.
 CREATE OR REPLACE FUNCTION catch_up_begins()
 RETURNS trigger
 LANGUAGE plpgsql

@@ -1,6 +1,6 @@
--- channel_opens_at(channel, at) -> when the channel's own gates let a post through: `at` if they do now
+-- channel_opens_at(channel, at) -> when the channel's own gates let a post through: `at` if they are open then
 --
--- disabled -> never; paused -> when the pause ends; windowed -> inside a window. Rates are not asked here.
+-- disabled -> never; paused -> when the pause ends; windowed -> inside a window. Rates are not considered.
 CREATE OR REPLACE FUNCTION channel_opens_at(p_channel channels, p_at timestamptz)
 RETURNS timestamptz
 LANGUAGE sql

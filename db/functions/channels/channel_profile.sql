@@ -1,8 +1,8 @@
 -- channel_profile() trigger on channels
 --
--- Keeps channels.profile_hash: two channels with the same hash render a post alike, so it is compiled once
--- for both, and whoever remembers a profile by its hash remembers nothing that has changed. The thread a post goes to
--- is an address, not a rendering, and stays out of the hash.
+-- Keeps channels.profile_hash: channels with the same hash render a post alike, so it is compiled once for all of them,
+-- and a profile cached by its hash is never stale. The thread that a post goes to is part of the address, not of the
+-- rendering, and stays out of the hash.
 CREATE OR REPLACE FUNCTION channel_profile()
 RETURNS trigger
 LANGUAGE plpgsql

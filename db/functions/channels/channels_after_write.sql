@@ -12,7 +12,7 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 BEGIN
-    -- Looked for first: ON CONFLICT waits for whoever is moving the gate of the group, and that one may wait for us.
+    -- Read first: ON CONFLICT waits for a transaction that moves the group's gate, and that one may wait for this one.
     INSERT INTO platform_limits (workspace_id, platform, rate_group)
     SELECT NEW.workspace_id, NEW.platform, NEW.rate_group
     WHERE NOT EXISTS (

@@ -1,4 +1,4 @@
--- channels_of(workspace_id, channel_id, rate_group, platform) -> the channels an operator means: one, or all of a group
+-- channels_of(workspace_id, channel_id, rate_group, platform) -> the channels that an operator named: one, or a group
 --
 -- platform     null: the group of this name on every platform
 -- Empty when there are none. Raises AP011 unless exactly one of channel and group is given: no group by mistake.

@@ -16,7 +16,7 @@ BEGIN
     BEGIN
         PERFORM now() AT TIME ZONE NEW.timezone;
 
-        -- A claim reads each of them for each day of a year.
+        -- A claim evaluates each entry for each day of a year.
         SELECT format('posting_window: %s has more than 400 entries', day.key)
         INTO _problem
         FROM jsonb_each(NEW.posting_window) AS day

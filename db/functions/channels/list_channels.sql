@@ -1,7 +1,7 @@
--- list_channels(workspace_id) -> the channels of a workspace as they were set up, by platform and title
+-- list_channels(workspace_id) -> the channels of a workspace as configured, by platform and title
 --
--- auth_ref     the credential it is sent with, whichever of channel_auth and the channel names it
--- How each stands (state, reason, until, waiting) is in snapshot(workspace_id) -> channels.
+-- auth_ref     the credential in use: of channel_auth if it has a row, else of the channel
+-- Their current state (state, reason, until, waiting) is in snapshot(workspace_id) -> channels.
 CREATE OR REPLACE FUNCTION list_channels(p_workspace_id uuid)
 RETURNS TABLE (
     channel_id uuid,

@@ -1,4 +1,4 @@
--- list_workspaces() -> every tenant there is, by name: for an operator who says which one he means
+-- list_workspaces() -> all workspaces, by name: for an operator who has to choose one
 CREATE OR REPLACE FUNCTION list_workspaces()
 RETURNS TABLE (workspace_id uuid, name text, status workspace_status)
 LANGUAGE sql

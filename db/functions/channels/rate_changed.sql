@@ -1,6 +1,6 @@
--- rate_changed() trigger on channels and platform_limits: since when the rate is what it is
+-- rate_changed() trigger on channels and platform_limits: keeps rate_since when the rate changes
 --
--- Told by verify_sends, which judges slots only by the rate they were given under.
+-- verify_sends reads it: it checks slots only against the rate under which they were taken.
 CREATE OR REPLACE FUNCTION rate_changed()
 RETURNS trigger
 LANGUAGE plpgsql

@@ -1,6 +1,6 @@
 -- template_profile() trigger on templates
 --
--- A new template version is a new profile for every channel that uses it; so is one that was changed or taken back.
+-- A template version that is added, changed or deleted is a new profile for every channel that uses it.
 CREATE OR REPLACE FUNCTION template_profile()
 RETURNS trigger
 LANGUAGE plpgsql

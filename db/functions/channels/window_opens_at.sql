@@ -4,8 +4,8 @@
 --                  midnight and belongs to the day it starts on; a holiday opens nothing
 -- Returns          `at` itself while a window is open, 'infinity' when none opens within thirteen months
 --
--- Times are the channel's wall clock. Where the clock jumps forward, a time inside the gap counts from the other
--- side of it, and a window that has no time left is left out. Where it falls back, a window lasts from the first of
+-- Times are the channel's wall clock. Where the clock jumps forward, a time inside the gap counts from the other side
+-- of it, and a window with no time left is omitted. Where it falls back, a window lasts from the first occurrence of
 -- its start to the last of its end.
 CREATE OR REPLACE FUNCTION window_opens_at(p_window jsonb, p_timezone text, p_at timestamptz)
 RETURNS timestamptz
@@ -26,7 +26,7 @@ AS $$
                                                       THEN interval '1 day' ELSE interval '0' END AS end_wall
             ) AS wall
             CROSS JOIN LATERAL (
-                -- Of a time that comes twice Postgres means the second.
+                -- For a time that occurs twice Postgres takes the second.
                 SELECT start_wall AT TIME ZONE zone.name AS second_start, end_wall AT TIME ZONE zone.name AS closes
             ) AS span
             CROSS JOIN LATERAL (

@@ -1,15 +1,14 @@
 -- assign_slots(workspace_id, channel_ids, limit, tolerance, now) -> the deliveries to send now, each with its slot
 --
--- Chooses under the rates of the channels and of their rate groups together, then advances the gates of both. Order:
--- the first delivery of each channel, then the second of each, and so on; among equals the channel that was served
--- longest ago goes first. One slot is one provider call: the first of a delivery. For later calls the sender asks
--- take_slot.
+-- Chooses under the rates of the channels and of their rate groups, then advances the gates of both. Order: the first
+-- delivery of each channel, then the second of each, and so on; among equals the channel that was served longest ago
+-- goes first. One slot is one provider call: the first of a delivery. For later calls the sender calls take_slot.
 --
--- taken, slots             the deliveries in their order, and the slot of each
+-- taken, slots             the deliveries in order, and the slot of each
 -- channels, counts         all given channels, and how many deliveries were taken of each
--- more, tight              whether more is waiting in it, and whether max_parallel leaves no place in it
+-- more, tight              whether more waits in the channel, and whether max_parallel leaves no place in it
 -- Changes   channels.next_allowed_at, platform_limits.next_allowed_at; only gates that gave a slot are written
--- Locks     nothing more: the caller holds the groups and the channels
+-- Locks     none: the caller holds the groups and the channels
 CREATE OR REPLACE FUNCTION assign_slots(
     p_workspace_id uuid,
     p_channel_ids uuid[],
@@ -48,7 +47,7 @@ BEGIN
                      AND q.sort_at >= o.low_water
                      AND q.claim_token IS NULL
                    ORDER BY q.sort_at, q.delivery_id
-                   LIMIT CASE WHEN o.places > 0 THEN o.places + 1 ELSE 0 END -- one more tells whether anything is left
+                   LIMIT CASE WHEN o.places > 0 THEN o.places + 1 ELSE 0 END -- one more shows whether anything is left
                ) AS waiting
         FROM (
             SELECT p.channel_id, c.place, c.base, c.step, c.room, d.next_due_at, d.low_water,
@@ -56,7 +55,7 @@ BEGIN
                    c.max_parallel - f.flying AS free,
                    least(c.max_parallel - f.flying, _share) AS places
             FROM unnest(p_channel_ids) AS p (channel_id)
-            CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+            CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
                 SELECT c.ctid AS place, c.platform, c.rate_group, c.max_parallel, gate.base, gate.step, gate.room
                 FROM channels c
                 CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, p_now, p_tolerance) AS gate
@@ -119,7 +118,7 @@ BEGIN
         ) AS s
         WHERE g.ctid = s.group_place
     ), looked_at AS MATERIALIZED (
-        -- Grouped, not joined: a planner that takes each side for one row would compare each with each.
+        -- Grouped, not joined: a planner that estimates one row for each side would compare each with each.
         SELECT l.channel_id, sum(l.taken)::int AS taken, sum(l.waits) > sum(l.taken) AS more,
                coalesce(max(l.free) <= sum(l.taken), false) AS tight
         FROM (

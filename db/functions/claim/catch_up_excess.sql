@@ -4,11 +4,10 @@
 -- newest N      all but the N posts seen last
 -- drop_older X  posts last seen longer ago than X
 --
--- A post's age counts from messages.last_seen_at: one that was posted again is young again. Only what has piled up
--- is looked at: not what is scheduled for later, not what is held for a human, not a post of which a part is out
--- already. None of these counts for N either.
+-- A post's age counts from messages.last_seen_at, so a repost is recent again. Only the backlog counts, also for N:
+-- not posts scheduled for later, not posts held for an operator, and not posts of which a part was sent.
 --
--- Cost          follows what waits in channels that have such a policy; `all` reads nothing
+-- Cost          grows with what waits in channels that have such a policy; `all` reads nothing
 CREATE OR REPLACE FUNCTION catch_up_excess(p_workspace_id uuid, p_channel_ids uuid[], p_now timestamptz)
 RETURNS TABLE (delivery_id uuid, message_id uuid, last_seen_at timestamptz, policy jsonb)
 LANGUAGE sql
@@ -26,7 +25,7 @@ AS $$
          AND q.channel_id = c.channel_id
          AND q.claim_token IS NULL
         CROSS JOIN LATERAL (
-            -- One probe per delivery that waits, however the planner would weigh reading them all.
+            -- One probe per waiting delivery, even where the planner would rather read them all.
             SELECT d.delivery_id, d.message_id, d.channel_id, d.status, d.not_before, d.scheduled_for, d.next_retry_at,
                    d.render_meta, d.created_at
             FROM deliveries d

@@ -1,30 +1,31 @@
 -- claim_deliveries(workspace_id, run_id, limit) -> the deliveries to send now, already `sending`
 --
--- Hands out due deliveries under the rates of their channel and of its token group, oldest first in a channel,
--- channels in turn inside a group. One slot is one provider call. `next_due_at` on every row is when another
--- call is worth it; when nothing is returned, ask next_due_at().
+-- Claims due deliveries under the rates of their channel and of its rate group, oldest first in a channel, channels in
+-- turn inside a group. One slot is one provider call. `next_due_at` on every row is when another claim is worthwhile;
+-- when no row is returned, call next_due_at().
 --
 -- Guarantees   status sending, attempt + 1, a fresh claim_token, sending_lease_until in the future, send_attempt
 --              written: all before the caller sees the row
--- Shared       what many rows have in common, on the first row alone, as JSON: {"plans": {rendering_id: what to send},
+-- Shared       what many rows have in common, on the first row only, as JSON: {"plans": {rendering_id: what to send},
 --              "channels": {channel_id: {platform, target_id, auth_ref, rate_group, settings, pace}}};
---              the pace is the least distance between two calls of a delivery, in seconds
--- Verify       the last attempt may have arrived, and the channel wants the platform to be asked before another
--- Empty        when the workspace is not active, another claim is in it right now (see note_refused_claim), or nothing
---              may go out yet
--- Cost         follows what is claimed: only channels that channel_due calls due are looked at, each once
--- Changes      queued | retry -> sending; where a pause has run out, what the catch-up policy drops: see end_pauses
+--              the pace is the minimum distance between two calls of a delivery, in seconds
+-- Verify       the last attempt may have arrived, and the channel wants a check with the platform before another
+-- Empty        when the workspace is not active, another claim is running in it (see note_refused_claim), or nothing
+--              may be sent yet
+-- Cost         grows with what is claimed: only channels that are due by channel_due are read, each once
+-- Changes      queued | retry -> sending; where a pause has expired, what the catch-up policy drops: see end_pauses
 -- Appends      send_attempt
--- Locks        platform_limits, channels, deliveries: each by key. After platform_limits it skips what others hold, but
---              for what end_pauses locks.
+-- Locks        platform_limits, channels, deliveries: each by key. After platform_limits it skips what others hold,
+--              except for what end_pauses locks.
 -- Steps        end_pauses, ready_channels, wake_sleepers, assign_slots, reschedule_channels, claim_shared, and the
+--              UPDATE here
 --              taking here
 --
--- How a channel is closed. What a claim reads in the queue may be outdated by a delivery that is being
--- enqueued. So a channel is declared empty only under FOR UPDATE on its channel_due, which no transaction can share
--- that has put a delivery there (deliveries_after_insert and deliveries_after_update hold it FOR KEY SHARE until they
--- commit), and only by a statement that starts after that lock. Likewise a channel is declared full only while its
--- 'ended' counter is held.
+-- How a channel is closed. What a claim reads in the queue may be older than a delivery that is being enqueued. So a
+-- channel is declared empty only under FOR UPDATE on its channel_due, and only by a statement that starts after that
+-- lock. A transaction that adds a delivery there cannot share the lock: deliveries_after_insert and
+-- deliveries_after_update hold the row FOR KEY SHARE until they commit. Likewise a channel is declared full only while
+-- its 'ended' counter is held.
 CREATE OR REPLACE FUNCTION claim_deliveries(
     p_workspace_id uuid,
     p_run_id uuid,
@@ -96,7 +97,7 @@ BEGIN
         _piled := lock_excess(p_workspace_id, _resting, coalesce(p_now, clock_timestamp()));
     END IF;
 
-    -- Only when the token groups are locked is it "now".
+    -- The clock is read after the rate groups are locked.
     PERFORM 1
     FROM platform_limits g
     WHERE g.workspace_id = p_workspace_id
@@ -117,7 +118,7 @@ BEGIN
     END IF;
 
     IF _taken <> '{}' THEN
-        -- Held by key, then taken by place: see lock_claims. Nobody is waited for, so they come in the order of their
+        -- Locked by key, then updated by place: see lock_claims. No lock is waited for, so the order is that of the
         -- turns.
         SELECT array_agg(d.place), array_agg(t.slot_at), array_agg(DISTINCT d.rendering_id)
         INTO _places, _slots, _renderings
@@ -131,9 +132,9 @@ BEGIN
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS d;
         IF coalesce(cardinality(_places), 0) < cardinality(_taken) THEN
-            -- Somebody holds a delivery that was chosen, or has moved it on: its slot is lost, its turn is not. Nor is
-            -- its place: a channel that was full with it alone has nothing under way whose end would make it due.
-            -- Before next_due_at is asked: the caller sleeps until then.
+            -- A chosen delivery is held or was moved by another transaction: its slot is lost, its turn is not. Nor is
+            -- its place: a channel that was full with it alone has nothing in flight whose end would make it due. Done
+            -- before next_due_at is read: the caller sleeps until then.
             WITH again AS MATERIALIZED (
                 SELECT d.channel_id
                 FROM unnest(_channels, _counts) AS p (channel_id, taken)
@@ -142,7 +143,7 @@ BEGIN
                  AND d.channel_id = p.channel_id
                 WHERE p.taken > 0
                 ORDER BY d.channel_id
-                FOR NO KEY UPDATE OF d SKIP LOCKED -- one that somebody else holds was not settled, and is still due
+                FOR NO KEY UPDATE OF d SKIP LOCKED -- a held row was not rescheduled: it is still due
             )
             UPDATE channel_due d
             SET next_due_at = least(d.next_due_at, _now + interval '5 milliseconds'),

@@ -20,7 +20,7 @@ BEGIN
         'channels', (
             SELECT json_object_agg(p.channel_id, c.facts)
             FROM unnest(p_channel_ids) AS p (channel_id)
-            CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+            CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
                 SELECT json_build_object(
                            'platform', c.platform, 'target_id', c.target_id, 'rate_group', c.rate_group,
                            'auth_ref', coalesce(a.auth_ref, c.auth_ref), 'settings', c.settings,

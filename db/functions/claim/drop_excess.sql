@@ -1,6 +1,6 @@
 -- drop_excess(workspace_id, channel_ids, message_ids, run_id, signature, now) -> {channel_id: how many}, null for none
 --
--- Drops what the catch-up policies of these channels leave out, of the messages that lock_excess has locked.
+-- Drops what the catch-up policies of these channels exclude, of the messages that lock_excess has locked.
 --
 -- Changes   queued | retry -> failed_permanent, code catch_up_dropped; attempt is not touched
 -- Appends   catch_up_dropped per delivery (result ok: nothing failed), with the signature

@@ -1,12 +1,11 @@
 -- due_workspaces(limit) -> active workspaces with something to claim now or at a known time
 --
--- First those that are due, the longest unserved before the others; then the rest, by when they are due: so
--- however many only wait for their time, nothing that is due is left out. What the poll asks when no wakeup tells.
--- The turn is kept by the claim itself (workspace_due.last_claimed_at), so no replica can make another skip a
--- workspace.
+-- Due workspaces first, the one that was served longest ago before the others; then the rest, by the time they are due.
+-- So no number of workspaces that wait for their time can displace a due one. The poll calls this when no wakeup comes.
+-- The claim itself stores the turn (workspace_due.last_claimed_at), so no replica can make another skip a workspace.
 --
--- Cost         a probe of channel_due per token group of the installation. All at once: to ask next_due_at() for
---              each workspace, whose rule this is, costs eight times as much.
+-- Cost         one probe of channel_due per rate group of the installation, for all workspaces at once: calling
+--              next_due_at(), whose rule this is, for each workspace costs eight times as much
 CREATE OR REPLACE FUNCTION due_workspaces(p_limit int DEFAULT 1000)
 RETURNS TABLE (workspace_id uuid, next_due_at timestamptz)
 LANGUAGE sql

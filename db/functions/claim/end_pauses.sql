@@ -1,8 +1,8 @@
 -- end_pauses(workspace_id, run_id, channel_ids, message_ids, now)
 --
--- A pause that ran out ends like one that somebody has ended: with the channel's catch-up policy. The claim does this
--- first. Until then paused_until stays, and no claim takes anything from the channel (ready_channels), so nothing goes
--- out that the policy leaves out. With the policy `all` there is nothing to do, and paused_until stays for good.
+-- A pause that expires ends like one that an operator ends: with the channel's catch-up policy. The claim does this
+-- first. Until then paused_until stays, and no claim takes anything from the channel (ready_channels), so nothing is
+-- sent that the policy excludes. With the policy `all` there is nothing to do, and paused_until stays for good.
 --
 -- Changes   channels.paused_until; what is dropped: see drop_excess
 -- Appends   catch_up_dropped per delivery
@@ -32,8 +32,8 @@ DECLARE
 BEGIN
     PERFORM drop_excess(p_workspace_id, _channels, p_message_ids, p_run_id, '{"how": "pause_ended"}', p_now);
 
-    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere; by key, which an
-    -- UPDATE of several channels does not promise.
+    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere; by key, since an
+    -- UPDATE of several channels does not guarantee an order.
     PERFORM 1
     FROM channel_due d
     WHERE d.workspace_id = p_workspace_id

@@ -1,6 +1,6 @@
--- next_due_at(workspace_id) -> when a claim in this workspace is next worth it; 'infinity' if nothing waits for time
+-- next_due_at(workspace_id) -> when another claim in this workspace is worthwhile; 'infinity' if nothing waits for time
 --
--- Channels held by max_parallel alone are left out: the commit that frees a place is their alarm. So is everything
+-- Channels held by max_parallel alone are left out: the commit that frees a place makes them due. So is everything
 -- in a workspace that is not active: the poll finds it when it is active again.
 CREATE OR REPLACE FUNCTION next_due_at(p_workspace_id uuid)
 RETURNS timestamptz

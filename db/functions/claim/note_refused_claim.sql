@@ -1,6 +1,6 @@
 -- note_refused_claim(workspace_id)
 --
--- A claim found the lock of its workspace taken. Usually another claim has it, for milliseconds. See refused_claims.
+-- A claim found the lock of its workspace taken, usually by another claim and for milliseconds. See refused_claims.
 --
 -- Changes      claim_refusals, at most once a second
 CREATE OR REPLACE FUNCTION note_refused_claim(p_workspace_id uuid)

@@ -1,9 +1,9 @@
 -- ready_channels(workspace_id, limit, tolerance, now) -> the channels whose turn it is, locked
 --
--- As many as their token group has room for, and a few more in case some turn out to be closed, full or empty. A
--- channel counts for as many as it is expected to give (channel_due.expected_batch, see reschedule_channels): of many
--- channels with a backlog some give several now and the others come next, which costs less than a look at each of them
--- for one; of channels with one post each as many are looked at as posts can be taken.
+-- As many as their rate group has room for, and a few more in case some turn out to be closed, full or empty. A channel
+-- counts for the number of deliveries that it is expected to give (channel_due.expected_batch, see
+-- reschedule_channels). So of many channels with a backlog some give several now and the others come next, which costs
+-- less than reading each of them for one; of channels with one post each, as many are read as posts can be taken.
 --
 -- Locks     channels FOR NO KEY UPDATE SKIP LOCKED, by channel_id; the caller holds platform_limits
 CREATE OR REPLACE FUNCTION ready_channels(
@@ -47,7 +47,7 @@ BEGIN
             FROM channels c
             WHERE c.workspace_id = p_workspace_id
               AND c.channel_id = k.channel_id
-              -- One whose pause ran out since the claim began: the next one ends it first, see end_pauses.
+              -- A pause expired since this claim began: the next claim ends it first, see end_pauses.
               AND (c.paused_until <= p_now AND c.enabled AND c.catch_up ->> 'policy' <> 'all') IS NOT TRUE
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS c

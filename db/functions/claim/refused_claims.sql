@@ -1,10 +1,10 @@
 -- refused_claims(longer_than, workspace_id, now)
--- -> the workspaces where no claim has got its lock for so long, and who holds it
+-- -> the workspaces where no claim has got its lock for so long, and which backend holds it
 --
--- Only where claims keep trying: the last one that was refused is at most ten seconds old.
+-- Only where claims keep trying: the last refused one is at most ten seconds old.
 --
--- since        the first claim that was refused since the last one that got in
--- blocking_*   the backend that holds the lock now; null when nobody does any more. Nothing is told of its query
+-- since        the first refused claim since the last one that got the lock
+-- blocking_*   the backend that holds the lock now; null when none does any more. Its query is not shown
 -- workspace_id null: all of them
 CREATE OR REPLACE FUNCTION refused_claims(
     p_longer_than interval,

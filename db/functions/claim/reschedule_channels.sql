@@ -1,25 +1,25 @@
 -- reschedule_channels(workspace_id, channel_ids, counts, more, tight, now)
 --
--- Before a claim takes what it has chosen: writes for each channel it looked at when it is next worth a look.
+-- Before a claim takes what it has chosen: writes for each channel it has read when the next claim should read it.
 -- counts, more and tight go with channel_ids: how many are being taken, whether more was seen waiting, and whether no
 -- place seemed to be left.
 --
 -- own gates closed     when they open
 -- full, has work       never: the commit that frees a place makes it due. Declared only while the channel's 'ended'
---                      counter is held; one that is being counted right now is looked at again at once
--- work left            when the channel's next slot is; one that was served goes behind those that were not, and those
---                      that were keep their order: of equals the index would prefer the same ones every time
+--                      counter is held; one that is being counted right now stays due at once
+-- work left            when the channel's next slot is. A channel that was served goes behind those that were not, and
+--                      those keep their order: among equals the index would prefer the same ones every time
 -- nothing left         when the next sleeper is due, never if there is none. Declared only under FOR UPDATE on its
---                      channel_due; one that cannot be locked so is being fed, and is looked at again at once
+--                      channel_due; a row that cannot be locked so is getting deliveries, and stays due at once
 --
 -- What it gave, four times that if it has more, is what the next claim expects of it: see ready_channels.
 --
--- Five times a second the low_water of a channel rises to what waits first in it. That too only under FOR UPDATE on its
--- channel_due, by a statement that starts after the lock: whoever is queueing there holds it FOR KEY SHARE and has read
--- the low_water it had then.
+-- Five times a second the low_water of a channel rises to the first row that waits in it. That too happens only under
+-- FOR UPDATE on its channel_due, by a statement that starts after the lock: a transaction that adds a delivery there
+-- holds it FOR KEY SHARE and has read the low_water of that moment.
 --
 -- Locks     channel_due FOR UPDATE SKIP LOCKED, channel_counters SKIP LOCKED: only of channels that gave all they had,
---           are to be swept, or have no place left; channel_due FOR NO KEY UPDATE SKIP LOCKED. It waits for nobody
+--           whose low_water is to rise, or that have no place left; channel_due FOR NO KEY UPDATE SKIP LOCKED. No wait
 CREATE OR REPLACE FUNCTION reschedule_channels(
     p_workspace_id uuid,
     p_channel_ids uuid[],
@@ -78,7 +78,7 @@ BEGIN
         );
     END IF;
 
-    -- A new statement, so it sees whatever was enqueued before the locks were had.
+    -- A new statement, so it sees what was enqueued before the locks were granted.
     UPDATE channel_due d
     SET next_due_at = s.next_due_at,
         waits_for_place = s.waits_for_place,
@@ -102,7 +102,7 @@ BEGIN
                greatest(1, least(CASE WHEN p.more THEN 4 ELSE 1 END * p.taken, _most)) AS expected_batch,
                l.first_waiting
         FROM unnest(p_channel_ids, p_counts, p_more) AS p (channel_id, taken, more)
-        CROSS JOIN LATERAL ( -- one that somebody else is making due stays due
+        CROSS JOIN LATERAL ( -- a row that another transaction makes due stays due
             SELECT d.next_due_at, d.low_water, d.swept_at
             FROM channel_due d
             WHERE d.workspace_id = p_workspace_id

@@ -1,10 +1,10 @@
 -- slot_gate(next_allowed_at, rate_rps, now, tolerance) -> base, step, room
 --
--- base   when the first free slot is; at most `tolerance` in the past, so idling earns no burst
+-- base   when the first free slot is; at most `tolerance` in the past, so an idle gate saves up no burst
 -- step   the distance between two slots; 0 without a rate
 -- room   how many slots may start by now; 0 while the gate (or a cooldown) is in the future
 --
--- One row, as a table and STABLE, so that the planner writes it into the query that asks.
+-- One row, as a table and STABLE, so that the planner inlines it.
 
 CREATE OR REPLACE FUNCTION slot_gate(p_next_allowed_at timestamptz, p_rate_rps numeric, p_now timestamptz, p_tolerance interval)
 RETURNS TABLE (base timestamptz, step interval, room bigint)

@@ -1,20 +1,20 @@
 -- take_slot(workspace_id, delivery_id, claim_token, …, beside, missed)
--- -> slot_at, taken; no row when it is not ours to send
+-- -> slot_at, taken; no row when the delivery is not the caller's to send
 --
--- A claim takes the slot of a delivery's first call; for each call after it, and for one that missed its slot, the
--- sender asks here, when it comes to it. So every call has its slot at its own time, on both levels. Charged at the
--- claim, the later calls of long plans fell together with the first calls of those claimed meanwhile: 41 in one second
--- of a group of 27, after a stop.
+-- A claim takes the slot of a delivery's first call. For each later call, and for one that missed its slot, the sender
+-- calls this when the call is next. So every call has its slot at its own time, on both levels. Charged at the claim,
+-- the later calls of long plans coincided with the first calls of those claimed meanwhile: 41 in one second of a group
+-- of 27, after a stop.
 --
 -- taken        the slot is this call's
--- not taken    nothing is charged, ask again then: the channel opens later than its group does, and the group's slots
---              until then are others'; or it is further away than patience (a cooldown), and the caller gives the
---              delivery back
+-- not taken    nothing is charged, call again then: the channel opens later than its group does, and the group's slots
+--              until then belong to others; or slot_at is further away than patience (a cooldown), and the caller gives
+--              the delivery back
 -- no row       the token is not the current one: the claim passed on, and nothing more may be sent
--- beside       a call with the token that puts nothing into the chat (an upload, a question): the channel's own rate is
+-- beside       a call with the token that adds nothing to the chat (an upload, a query): the channel's own rate is
 --              neither waited for nor charged
--- missed       the slot that this call had and did not use, its worker was held up: unless somebody took a later one in
---              the channel, the channel is as open as it was for that slot
+-- missed       the slot that this call had and did not use because its worker was delayed: unless another call took a
+--              later one in the channel, the channel is as open as it was for that slot
 -- Changes      channels.next_allowed_at, platform_limits.next_allowed_at
 -- Locks        platform_limits, channels: in that order
 CREATE OR REPLACE FUNCTION take_slot(

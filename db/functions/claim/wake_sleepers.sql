@@ -1,6 +1,6 @@
 -- wake_sleepers(workspace_id, channel_ids, now) -> how many deliveries became due
 --
--- What has come due takes its place by age among those that wait. Each delivery is written once for that.
+-- A delivery that has come due takes its place by age among those that wait. Each is written once for that.
 CREATE OR REPLACE FUNCTION wake_sleepers(p_workspace_id uuid, p_channel_ids uuid[], p_now timestamptz)
 RETURNS int
 LANGUAGE plpgsql

@@ -1,10 +1,10 @@
 -- adopt_policy(max_attempts, backoff_base, backoff_cap, group_cooldown) -> the policy before, null when nothing changed
 --
--- What a dispatcher is configured with becomes the policy of the whole installation. Every dispatcher says so at start:
--- the last that started with other values wins, for all of them at once.
+-- The configuration of a dispatcher becomes the policy of the whole installation. Every dispatcher calls this at start:
+-- the last one that started with other values wins, for all of them at once.
 --
--- Changes      delivery_policy. Deliveries that are queued already keep their max_attempts.
--- Raises       23514 (check_violation) for what makes no sense.
+-- Changes      delivery_policy. Deliveries that are already queued keep their max_attempts.
+-- Raises       23514 (check_violation) for values out of range.
 CREATE OR REPLACE FUNCTION adopt_policy(
     p_max_attempts int,
     p_backoff_base interval,

@@ -1,6 +1,6 @@
 -- apply_outcomes(workspace_id, outcomes, run_id, now)
 --
--- Moves the deliveries of decided outcomes to their next state. Stale outcomes change nothing but get an event.
+-- Moves the deliveries of decided outcomes to their next state. A stale outcome only appends an event.
 --
 -- Changes   sending -> sent | retry | failed_permanent | dead
 -- Appends   sent | retry_scheduled | failed_permanent | dead_letter | held; stale_commit
@@ -57,7 +57,7 @@ BEGIN
            event_meta(d.trace_id, p_run_id, jsonb_build_object(
                'status', d.status, 'provider_message_id', o.provider_message_id))
     FROM unnest(p_outcomes) AS o
-    LEFT JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+    LEFT JOIN LATERAL ( -- each by key, whatever the planner estimates
         SELECT d.message_id, d.channel_id, d.attempt, d.trace_id, d.status
         FROM deliveries d
         WHERE d.workspace_id = p_workspace_id

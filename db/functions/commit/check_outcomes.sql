@@ -1,6 +1,6 @@
 -- check_outcomes(outcomes)
 --
--- Refuses a batch with an outcome that is not one we know.
+-- Refuses a batch with an unknown outcome.
 --
 -- Raises    AP001
 CREATE OR REPLACE FUNCTION check_outcomes(p_outcomes jsonb)

@@ -5,7 +5,7 @@
 -- outcomes     [{"delivery_id", "claim_token", "result": "sent" | "failed" | "released", …}]
 --              sent      provider_message_id, parts, meta
 --              failed    category, scope, code, message, retry_after_ms, ambiguous, payload_ref, snippet, migrated_to,
---                        hold: the platform cannot be asked, a human must decide (only with ambiguous)
+--                        hold: the platform cannot be queried, an operator must decide (only with ambiguous)
 --              released  given back unsent: due again at once, no error
 -- Verdicts     committed
 --              stale     the token is not the current one: the lease ran out and the claim passed on, or an earlier
@@ -17,7 +17,7 @@
 --              channel_disabled, channel_migrated
 -- Locks        platform_limits, channels, deliveries: in that order, each by key, everywhere
 -- Faster       commit_sent, for outcomes that are all 'sent' in one part
--- Raises       AP001 if an outcome is not one we know.
+-- Raises       AP001 for an unknown outcome
 CREATE OR REPLACE FUNCTION commit_deliveries(
     p_workspace_id uuid,
     p_outcomes jsonb,

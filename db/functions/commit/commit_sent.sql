@@ -1,11 +1,11 @@
 -- commit_sent(workspace_id, delivery_ids, claim_tokens, provider_message_ids, run_id)
--- -> the numbers of those that are left
+-- -> the numbers of the outcomes that are left
 --
--- The short way of commit_deliveries, for outcomes that arrived and have no more to say than the id the platform gave.
--- While no channel has a streak to be reset, which is nearly always, nothing of the channels is read or written.
+-- The fast path of commit_deliveries, for sent outcomes that carry nothing but the id that the platform gave. While no
+-- channel has a streak to reset, which is nearly always, no channel is read or written.
 --
--- Left         not committed: to be told to commit_deliveries, in a transaction of its own, since that locks channels
---              before deliveries. It finds out which of them are stale
+-- Left         not committed: to be passed to commit_deliveries, in a transaction of its own, because that locks
+--              channels before deliveries. It finds out which of them are stale
 -- Changes      sending -> sent
 -- Appends      sent
 -- Locks        deliveries by key
@@ -31,8 +31,8 @@ DECLARE
     _ids text := left(_drawn, 24);
     _committed int[];
 BEGIN
-    -- All keys in one walk along the index, which is in the order of the locks: a look-up for each, which nested loops
-    -- would be, was a sixth of the cost. A bitmap would lose the order.
+    -- All keys in one pass along the index, which is in lock order: a look-up for each by nested loops was a sixth of
+    -- the cost. A bitmap would lose the order.
     WITH moved AS (
         UPDATE deliveries d
         SET status = 'sent',

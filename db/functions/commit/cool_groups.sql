@@ -1,6 +1,6 @@
 -- cool_groups(workspace_id, outcomes, places, now)
 --
--- Moves the gates of rate groups that decided outcomes ask to wait: by the wait that the provider named, else by
+-- Moves the gates of rate groups for which decided outcomes demand a wait: by the wait that the provider named, else by
 -- group_cooldown of current_policy, and by a day at most. A group waits after a failure with scope platform that names
 -- a wait or is PERMANENT, and in a storm: see decide_outcomes.
 --

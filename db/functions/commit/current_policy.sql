@@ -1,11 +1,11 @@
--- current_policy() -> how often and how soon deliveries are tried again, one row always
+-- current_policy() -> how often and how soon deliveries are retried, always one row
 --
--- The defaults, and the only place that knows them.
+-- The only place that has the defaults.
 --
 -- max_attempts    transitions into sending, unless the post or its channel says otherwise
 -- backoff_base    the first wait; it doubles with each attempt
--- backoff_cap     the longest wait that is not asked for by a platform
--- group_cooldown  how long a rate group rests after a PERMANENT failure of the platform that named no wait
+-- backoff_cap     the longest wait that no platform asked for
+-- group_cooldown  how long a rate group waits after a PERMANENT failure of the platform that named no wait
 CREATE OR REPLACE FUNCTION current_policy()
 RETURNS TABLE (max_attempts int, backoff_base interval, backoff_cap interval, group_cooldown interval)
 LANGUAGE sql

@@ -1,12 +1,12 @@
 -- give_back_claims(workspace_id, run_id, known_tokens, younger_than) -> how many deliveries were given back
 --
--- The answer to a claim was lost, and the claim may have happened. Its worker never got those deliveries, so certainly
--- nothing was sent: they are due again at once, instead of being in doubt when their lease has run out.
+-- The response to a claim was lost, and the claim may have happened. Its worker never got those deliveries, so
+-- certainly nothing was sent: they are due again at once, not ambiguous when their lease has expired.
 --
--- run_id         of the worker that asks; others' claims are theirs
+-- run_id         of the calling worker; claims of others are not touched
 -- known_tokens   of its claims in this workspace that it knows of
--- younger_than   when the lost claim was asked for, at the earliest
--- Changes        sending -> retry, as commit_deliveries does for what is released
+-- younger_than   when the lost claim was requested, at the earliest
+-- Changes        sending -> retry, as commit_deliveries does for released outcomes
 -- Appends        retry_scheduled
 CREATE OR REPLACE FUNCTION give_back_claims(
     p_workspace_id uuid,
@@ -25,7 +25,7 @@ BEGIN
                'delivery_id', d.delivery_id, 'claim_token', d.claim_token, 'result', 'released'))
     INTO _outcomes
     FROM (SELECT t.delivery_id FROM taken_deliveries(p_workspace_id) AS t WHERE t.status = 'sending') AS t
-    CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+    CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
         SELECT d.delivery_id, d.claim_token, d.attempt
         FROM deliveries d
         WHERE d.workspace_id = p_workspace_id
@@ -33,7 +33,7 @@ BEGIN
           AND d.status = 'sending'
           AND d.claim_token <> ALL (p_known_tokens)
           AND d.sending_started_at > clock_timestamp() - p_younger_than
-          AND d.sending_lease_until > clock_timestamp() -- one that ended is in doubt, and for the monitor to judge
+          AND d.sending_lease_until > clock_timestamp() -- an expired one is ambiguous: the monitor decides
         OFFSET 0
     ) AS d
     WHERE EXISTS (

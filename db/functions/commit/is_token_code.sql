@@ -1,4 +1,4 @@
--- is_token_code(code) -> whether a refusal is about the credential, and so would come from every channel that uses it
+-- is_token_code(code) -> whether a refusal concerns the credential, and so would come from every channel that uses it
 CREATE OR REPLACE FUNCTION is_token_code(p_code text)
 RETURNS boolean
 LANGUAGE sql

@@ -1,9 +1,9 @@
--- lock_gates(workspace_id, outcomes) -> the channels it has locked, and where the groups lie that it has locked
+-- lock_gates(workspace_id, outcomes) -> the ids of the locked channels, and the places (ctid) of the locked groups
 --
--- Locks, before any delivery, the groups and channels that these outcomes will write. An outcome that touches
--- neither locks neither, which is nearly every one. What is not among those it returns must not be written: who holds
--- deliveries by then would lock it too late. A streak that begins afterwards begins after them, and a channel that is
--- given another group meanwhile was refused in the one it had.
+-- Locks, before any delivery, the groups and channels that these outcomes will write. An outcome that writes neither
+-- locks neither, which is nearly every one. Nothing outside of the result may be written: the caller holds deliveries
+-- by then, and would lock it too late. A streak that begins later does not concern these outcomes, and a channel that
+-- gets another group meanwhile was refused in the one it had.
 CREATE OR REPLACE FUNCTION lock_gates(p_workspace_id uuid, p_outcomes jsonb, OUT channels uuid[], OUT groups tid[])
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -14,8 +14,8 @@ DECLARE
     _failing uuid[];
     _arrived uuid[];
 BEGIN
-    -- The channels are looked up afterwards, by key: joined here, a planner that takes them for one row would pair
-    -- every channel of the workspace with every outcome.
+    -- The channels are looked up afterwards, by key: in a join, a planner that estimates one row would pair every
+    -- channel of the workspace with every outcome.
     SELECT coalesce(array_agg(DISTINCT d.channel_id) FILTER (
                WHERE o.result = 'failed' AND (o.scope = 'platform' OR is_token_code(o.code))), '{}'),
            coalesce(array_agg(DISTINCT d.channel_id) FILTER (
@@ -23,7 +23,7 @@ BEGIN
            coalesce(array_agg(DISTINCT d.channel_id) FILTER (WHERE o.result = 'sent'), '{}')
     INTO _cooling, _failing, _arrived
     FROM jsonb_to_recordset(p_outcomes) AS o (delivery_id uuid, result text, scope text, code text)
-    CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+    CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
         SELECT d.channel_id
         FROM deliveries d
         WHERE d.workspace_id = p_workspace_id

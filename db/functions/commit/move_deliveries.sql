@@ -3,7 +3,7 @@
 -- Moves deliveries to their next state and clears their claim, in one statement.
 --
 -- moves     at most one per delivery. The caller holds each delivery and appends the events that it counts.
---           They are found by their places alone: with a second condition an outdated plan would read the whole table.
+--           Rows are found by place alone: with a second condition an outdated plan would read the whole table.
 -- Changes   deliveries, and the tables of their triggers
 -- Locks     deliveries by place: held by the caller
 CREATE OR REPLACE FUNCTION move_deliveries(p_moves delivery_move[], p_now timestamptz)

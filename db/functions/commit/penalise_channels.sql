@@ -1,12 +1,12 @@
 -- penalise_channels(workspace_id, outcomes, channel_ids, pause, disable_streak, run_id, now)
 --
--- Writes what decided outcomes mean for their channels.
+-- Writes the consequences of decided outcomes to their channels.
 --
 -- PERMANENT channel    streak + 1 and a pause; disabled at disable_streak. Not in a storm: see decide_outcomes
 -- TRANSIENT channel    the wait that the provider asked for moves the gate of the channel, by a day at most
 -- sent                 the streak is 0 again, before failures of the same batch are counted
 --
--- channel_ids  the channels that lock_gates has locked; of the others no streak is reset
+-- channel_ids  the channels that lock_gates has locked; no other streak is reset
 -- Changes      channels
 -- Appends      channel_paused, channel_disabled
 -- Locks        channels: held by the caller

@@ -1,7 +1,7 @@
--- record_progress(workspace_id, delivery_id, claim_token, part, provider_ids) -> was it ours to record?
+-- record_progress(workspace_id, delivery_id, claim_token, part, provider_ids) -> whether the claim was current
 --
--- A part of a plan was acknowledged. A retry starts after the last recorded part. Telling a part again, after an
--- answer that was lost, changes nothing and is still ours.
+-- A part of a plan was acknowledged. A retry starts after the last recorded part. Recording a part again, after a lost
+-- response, changes nothing and returns true.
 -- series_progress is {"sent_items": [0, 1], "provider_message_ids": [["17"], ["18"]]}.
 CREATE OR REPLACE FUNCTION record_progress(
     p_workspace_id uuid,

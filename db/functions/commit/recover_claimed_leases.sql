@@ -1,4 +1,4 @@
--- recover_claimed_leases(workspace_id, now, lease, limit) -> how many deliveries that were claimed by hand went back
+-- recover_claimed_leases(workspace_id, now, lease, limit) -> how many deliveries claimed by hand went back to the queue
 --
 -- Claims of the dispatcher go straight to sending; `claimed` is for manual flows. Such a claim expires `lease` after
 -- claimed_at, and not before the delivery was due. attempt does not change.
@@ -30,7 +30,7 @@ BEGIN
               AND q.by_hand
             ORDER BY q.delivery_id
         ) AS q
-        CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
             SELECT d.ctid AS row_place, d.next_retry_at, d.hold_reason
             FROM deliveries d
             WHERE d.workspace_id = p_workspace_id

@@ -6,7 +6,7 @@
 --
 -- Changes      sending -> retry | dead
 -- Appends      sending_lease_expired, and dead_letter or held
--- Locks        deliveries, SKIP LOCKED: a worker that is committing wins
+-- Locks        deliveries, SKIP LOCKED: a commit in progress wins
 CREATE OR REPLACE FUNCTION recover_sending_leases(
     p_workspace_id uuid,
     p_now timestamptz DEFAULT NULL,
@@ -40,7 +40,7 @@ BEGIN
               AND coalesce(t.lease_until, '-infinity') < _now
             ORDER BY t.delivery_id
         ) AS t
-        CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
             SELECT d.ctid AS row_place, d.channel_id, d.attempt, d.max_attempts, d.policy
             FROM deliveries d
             WHERE d.workspace_id = p_workspace_id

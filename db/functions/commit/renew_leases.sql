@@ -1,4 +1,4 @@
--- renew_leases(workspace_id, delivery_ids, claim_tokens, lease) -> the deliveries whose lease was ours to renew
+-- renew_leases(workspace_id, delivery_ids, claim_tokens, lease) -> the deliveries whose lease was renewed
 --
 -- Locks     deliveries by key, as commit_deliveries does
 CREATE OR REPLACE FUNCTION renew_leases(
@@ -18,7 +18,7 @@ AS $$
             FROM unnest(p_delivery_ids, p_claim_tokens) AS g (delivery_id, claim_token)
             ORDER BY g.delivery_id
         ) AS w
-        CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
             SELECT d.delivery_id
             FROM deliveries d
             WHERE d.workspace_id = p_workspace_id

@@ -1,12 +1,11 @@
 -- retry_delay(attempt, retry_after_ms, code, policy, jitter) -> how long to wait before the next attempt
 --
--- The retry policy, and the only place that knows it; its numbers are current_policy's. `jitter` is a number in [0, 1);
+-- The retry policy, in this function only; its numbers are those of current_policy. `jitter` is a number in [0, 1);
 -- tests fix it.
 --
 -- default        backoff_base (2 s) doubling with each attempt, at most backoff_cap (10 min), ± 20 %
 -- publication    1 s doubling, ± 20 %
--- provider wait  retry_after_ms wins, without the cap, and jitter only adds (0 … + 20 %); a day is the most anybody
---                waits
+-- provider wait  retry_after_ms wins, without the cap, and jitter only adds (0 … + 20 %); a day at most
 -- not ready      an attachment still being processed: 1 … 5 s for the first two attempts
 CREATE OR REPLACE FUNCTION retry_delay(
     p_attempt int,

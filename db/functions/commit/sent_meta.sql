@@ -1,7 +1,7 @@
--- sent_meta(trace_id, run_id, delivery_id, provider_message_id) -> the meta of a `sent` event that has no more to say
+-- sent_meta(trace_id, run_id, delivery_id, provider_message_id) -> the meta of a `sent` event without further facts
 --
--- What event_meta would make of it, by one call: nearly every delivery ends so.
--- STABLE, as jsonb_build_object is: else the planner would not write it into the query that asks.
+-- The same as event_meta, in one call: nearly every delivery ends so.
+-- STABLE, as jsonb_build_object is: otherwise the planner would not inline it.
 CREATE OR REPLACE FUNCTION sent_meta(p_trace_id text, p_run_id uuid, p_delivery_id uuid, p_provider_message_id text)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,8 +1,8 @@
--- token_storms(workspace_id, channel_ids, codes, now) -> the token groups whose credential fails everywhere
+-- token_storms(workspace_id, channel_ids, codes, now) -> the rate groups whose credential fails everywhere
 --
--- channel_ids and codes are the channels that fail now, for good, and why. A group is in a storm when, with what failed
--- within the last minute, at least three of its channels met the same refusal of their credential: then it is the
--- account, and punishing channel after channel would only leave them all disabled.
+-- channel_ids and codes are the channels that fail permanently now, and the codes. A group is in a storm when, with the
+-- failures of the last minute, at least three of its channels got the same refusal of their credential: then the
+-- account is the cause, and a penalty for each channel would only disable them all.
 --
 -- Cost      the failures of the last minute
 CREATE OR REPLACE FUNCTION token_storms(p_workspace_id uuid, p_channel_ids uuid[], p_codes text[], p_now timestamptz)

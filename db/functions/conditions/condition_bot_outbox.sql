@@ -1,7 +1,7 @@
 -- condition_bot_outbox(older_than)
 -- -> the workspaces with replies of the bot that were decided longer ago and are not sent
 --
--- found: how many (stuck_bot_replies). causes name no chat: its number is a person's.
+-- found: how many (stuck_bot_replies). causes contain no chat: its number is personal data.
 CREATE OR REPLACE FUNCTION condition_bot_outbox(p_older_than interval)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

@@ -1,7 +1,7 @@
 -- condition_cooled_groups(at_least) -> the workspaces with so many rate groups whose token was refused everywhere
 --
--- When a credential fails in channel after channel, the group is cooled down instead of punishing each of them (see
--- token_storms); within the last ten minutes. causes: the groups.
+-- When a credential fails in channel after channel, the group is cooled down and the channels get no penalty (see
+-- token_storms). Counts the last ten minutes. causes: the groups.
 CREATE OR REPLACE FUNCTION condition_cooled_groups(p_at_least bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

@@ -1,4 +1,4 @@
--- condition_dead(at_least) -> the workspaces with so many dead deliveries that nobody has looked at
+-- condition_dead(at_least) -> the workspaces with so many dead deliveries that no operator has looked at
 --
 -- Skipped ones do not count (see skip). Null switches the condition off, as for every condition.
 CREATE OR REPLACE FUNCTION condition_dead(p_at_least bigint)

@@ -1,6 +1,6 @@
 -- condition_event_partitions(at_least) -> whether the partitions of the log end sooner than that
 --
--- found: for how many whole days there still is a place. Of the installation, not of a workspace.
+-- found: for how many whole days partitions exist. Concerns the installation, not a workspace.
 CREATE OR REPLACE FUNCTION condition_event_partitions(p_at_least interval)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- condition_failed_permanent(more_than) -> the workspaces with more deliveries refused for good within ten minutes
+-- condition_failed_permanent(more_than) -> the workspaces with more permanent failures within ten minutes
 --
--- What a catch-up policy dropped was meant to be dropped and does not count.
+-- What a catch-up policy dropped was dropped on purpose and does not count.
 CREATE OR REPLACE FUNCTION condition_failed_permanent(p_more_than bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

@@ -1,10 +1,10 @@
--- condition_oldest_due(older_than) -> the workspaces where a delivery could have been out for longer than that
+-- condition_oldest_due(older_than) -> the workspaces where a delivery has been ready to send for longer than that
 --
--- found: in how many channels. Channels that are disabled, paused or outside their window hold back what they should;
--- a rate or a cooldown that keeps a delivery waiting so long is worth a word. What is asleep although its time has come
--- counts: then nobody claims.
+-- found: in how many channels. Channels that are disabled, paused or outside their window hold posts back as intended;
+-- a rate or a cooldown that delays a delivery for so long is worth an alert. A row that is asleep past its time counts:
+-- then no claim runs.
 --
--- Cost     per channel until the first overdue delivery is found; of a channel that has none, what is live
+-- Cost     per channel up to the first overdue delivery; in a channel without one, all live deliveries
 CREATE OR REPLACE FUNCTION condition_oldest_due(p_older_than interval)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql
@@ -22,7 +22,7 @@ AS $$
             WHERE q.workspace_id = c.workspace_id
               AND q.channel_id = c.channel_id
               AND q.claim_token IS NULL
-              AND q.sort_at < clock.latest -- when it was queued, or of one asleep when it is due
+              AND q.sort_at < clock.latest -- when it was queued; of a sleeper, when it is due
               AND q.due_at < clock.latest
             ORDER BY q.asleep, q.sort_at
             LIMIT 1

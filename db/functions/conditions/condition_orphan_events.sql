@@ -1,6 +1,6 @@
--- condition_orphan_events(at_least) -> the workspaces with so many events that refer to something that is not there
+-- condition_orphan_events(at_least) -> the workspaces with so many events that refer to missing rows
 --
--- As of the last look of reconcile_events. causes: what is missing.
+-- As of the last pass of reconcile_events. causes: what is missing.
 CREATE OR REPLACE FUNCTION condition_orphan_events(p_at_least bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- condition_paused_channels(more_than) -> the workspaces with more channels in a pause right now
+-- condition_paused_channels(more_than) -> the workspaces with more channels paused right now
 --
--- causes: the five whose pause ends last, each with the error's code or the operator's words.
+-- causes: the five whose pause ends last, each with the error's code or the operator's reason.
 CREATE OR REPLACE FUNCTION condition_paused_channels(p_more_than bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

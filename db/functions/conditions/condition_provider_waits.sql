@@ -1,9 +1,8 @@
 -- condition_provider_waits(longer_than)
--- -> the workspaces with a token or a channel that a platform keeps silent for longer
+-- -> the workspaces with a token or a channel that a platform makes wait for longer
 --
--- A platform may ask for any wait; a day is the most it gets (see retry_delay). found: how many token groups and
--- channels wait for longer than that from now on, and longer than their own rate would make them. causes: those that
--- wait longest.
+-- A platform may ask for any wait; it gets a day at most (see retry_delay). found: how many rate groups and channels
+-- wait for longer than that from now on, and longer than their own rate requires. causes: those that wait longest.
 CREATE OR REPLACE FUNCTION condition_provider_waits(p_longer_than interval)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

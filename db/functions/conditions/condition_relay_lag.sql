@@ -1,6 +1,6 @@
--- condition_relay_lag(longer_than) -> whether the audit stream is later than that
+-- condition_relay_lag(longer_than) -> whether the audit stream lags by more than that
 --
--- found: how many events wait. causes: the transaction that holds them back, when one does. Of the installation.
+-- found: how many events wait. causes: the transaction that delays them, if any. Concerns the installation.
 CREATE OR REPLACE FUNCTION condition_relay_lag(p_longer_than interval)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

@@ -1,8 +1,8 @@
 -- condition_set_aside(failures)
 -- -> the workspaces that a loop of a service has set aside after so many failures in a row
 --
--- found: how many loops. causes: what failed, and with which error. A service that is gone no longer renews its entry:
--- five minutes after its next try was due it does not count any more.
+-- found: how many loops. causes: what failed, and with which error. A stopped service does not renew its entry: five
+-- minutes after its next try was due the entry does not count any more.
 CREATE OR REPLACE FUNCTION condition_set_aside(p_failures bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- condition_staged_posts(older_than, deadline) -> the workspaces with accepted posts whose media nobody gets done with
+-- condition_staged_posts(older_than, deadline) -> the workspaces with accepted posts whose media is stuck
 --
--- found: how many (stuck_staged_posts). Without a deadline it is six hours.
+-- found: how many (stuck_staged_posts). The default deadline is six hours.
 CREATE OR REPLACE FUNCTION condition_staged_posts(p_older_than interval, p_deadline interval)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql

@@ -1,17 +1,17 @@
 -- bind_credential(workspace_id, platform, auth_ref, secret_ref, sealed, bot_id, operator, reason) -> {"verdict", …}
 --
--- Says where the secret of a credential lies from now on: 'env:NAME', 'file:PATH', or 'sealed' with its ciphertext.
--- Channels that name the credential follow without being touched. bot_id is null when it is not known; what was known
--- of the old secret is not kept, for it may be another bot's.
+-- Stores where the secret of a credential is from now on: 'env:NAME', 'file:PATH', or 'sealed' with its ciphertext.
+-- Channels that name the credential follow without a change. bot_id is null when it is unknown; the bot_id of the old
+-- secret is not kept, because the new one may belong to another bot.
 --
 -- Verdicts     bound        the name was new
 --              rotated      with "old_secret_ref"
 --              bot_bound    the same bot is already bound here, as "auth_ref": bind that name again instead
---              bot_taken    the same bot is bound in another workspace; which one is not told
+--              bot_taken    the same bot is bound in another workspace, which is not named
 --              not_found    no such workspace
--- Appends      auth_rotated with the name and where the secret lies; never the secret, nor what it is sealed as
+-- Appends      auth_rotated with the name and where the secret is; never the secret or its ciphertext
 -- Locks        credential_bindings by key
--- Raises       AP010 without operator or reason, AP011 for a name, a place or a seal that cannot be meant.
+-- Raises       AP010 without operator or reason, AP011 for an invalid name, place or ciphertext.
 CREATE OR REPLACE FUNCTION bind_credential(
     p_workspace_id uuid,
     p_platform text,

@@ -21,7 +21,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Also when the channel had this value: an operator who writes it means it.
+-- Also when the value is the same: an operator who writes it wants this credential.
 CREATE OR REPLACE TRIGGER auth_ref_is_followed
     AFTER UPDATE OF auth_ref ON channels
     FOR EACH ROW EXECUTE FUNCTION follow_auth_ref();

@@ -1,13 +1,13 @@
 -- learn_bot(workspace_id, platform, auth_ref, rotated_at, bot_id, trace_id) -> 'ours' | 'changed' | 'taken'
 --
--- The dispatcher has found out which bot a token belongs to, where whoever bound it could not.
+-- The dispatcher has found out which bot a token belongs to, which was unknown when it was bound.
 --
--- ours         stored with the binding. Where another name of this workspace has the bot already, nothing is stored:
---              it is the same tenant's
--- changed      the binding is not the one that was read (rotated_at): nothing is stored, the next use learns anew
+-- ours         stored with the binding. Where another name of this workspace has the bot already, nothing is stored: it
+--              is the same tenant's
+-- changed      the binding is not the one that was read (rotated_at): nothing is stored, the next use asks again
 -- taken        another workspace has the bot. Nothing may be sent with the token here: the channels that use it are
---              paused until somebody binds another token and resumes them. Which workspace it is, is not told
--- Appends      channel_paused per channel that was not paused for good, error code bot_taken
+--              paused until an operator binds another token and resumes them. The other workspace is not named
+-- Appends      channel_paused per channel that was not paused indefinitely, error code bot_taken
 -- Locks        credential_bindings by key, then channels by key
 CREATE OR REPLACE FUNCTION learn_bot(
     p_workspace_id uuid,

@@ -1,6 +1,6 @@
--- list_credentials(workspace_id) -> the credentials of a workspace and where their secrets lie, by platform and name
+-- list_credentials(workspace_id) -> the credentials of a workspace and where their secrets are, by platform and name
 --
--- Never a secret, nor what it is sealed as.
+-- Never a secret or its ciphertext.
 CREATE OR REPLACE FUNCTION list_credentials(p_workspace_id uuid)
 RETURNS TABLE (platform text, auth_ref text, secret_ref text, bot_id text, rotated_at timestamptz)
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- read_credentials(workspace_id, platform, auth_refs) -> where each credential's secret lies
+-- read_credentials(workspace_id, platform, auth_refs) -> where each credential's secret is
 --
--- Never the secret itself: env: and file: name a place, sealed is ciphertext only the service can open.
+-- Never the secret itself: env: and file: name a place, sealed is ciphertext that only the service can open.
 CREATE OR REPLACE FUNCTION read_credentials(p_workspace_id uuid, p_platform text, p_auth_refs text[])
 RETURNS TABLE (auth_ref text, secret_ref text, sealed bytea, bot_id text, rotated_at timestamptz)
 LANGUAGE sql

@@ -1,16 +1,15 @@
 -- rotate_auth(workspace_id, channel_id, auth_ref, rate_group, operator, reason, force) -> {"verdict", …}
 --
--- Points a channel at another credential, and at another rate group when one is given: another token has its own
--- limit at the provider. A group that is new starts with the limit of the old one; where that has none, with the
--- default of the table.
+-- Points a channel at another credential, and at another rate group when one is given: another token has its own limit
+-- at the provider. A new group starts with the limit of the old one; where that has none, with the default of the
+-- table.
 --
--- Verdicts     rotated    with "old_auth_ref", "rate_group", and "bound": whether the new ref leads to a secret
---              sending    "sending" deliveries are on their way with the old credential; pause, wait, ask again, or
---                         force
+-- Verdicts     rotated    with "old_auth_ref", "rate_group", and "bound": whether the new ref has a secret
+--              sending    "sending" deliveries are in flight with the old credential; pause, wait, call again, or force
 --              not_found
 -- Appends      auth_rotated with both refs and both groups; never a secret
--- Locks        platform_limits, channels: each by key. While the channel is held no claim begins there, so "nothing
---              is sending" stays true until the new credential is.
+-- Locks        platform_limits, channels: each by key. While the channel is held no claim starts there, so no send
+--              starts until the new credential is stored.
 -- Raises       AP010 without operator or reason, AP011 without a new ref.
 CREATE OR REPLACE FUNCTION rotate_auth(
     p_workspace_id uuid,

@@ -1,8 +1,8 @@
 -- deliveries_after_insert() trigger on deliveries, after INSERT, once per statement
 --
 -- Refuses a new delivery with a status other than queued, failed_permanent and deduped, or without its message or
--- channel. Puts queued deliveries into the queue. It is also the foreign key of deliveries, for all rows of a statement
--- at once (refers_to_deliveries is the other side): row by row this cost a third of an enqueue.
+-- channel. Adds queued deliveries to the queue. It is also the foreign key of deliveries (refers_to_deliveries is the
+-- other side), for all rows of a statement at once: row by row it was a third of the cost of an enqueue.
 --
 -- Appends   delivery_queue, one row per queued delivery; dead_letters, one row per failed_permanent
 -- Changes   channel_due, only to an earlier time; during enqueue_posts not at all: it does so at its end
@@ -106,8 +106,8 @@ BEGIN
     IF NOT _channels.due_too_late OR current_setting('autopost.in_batch', true) = 'on' THEN
         RETURN NULL;
     END IF;
-    -- A new statement: it reads what a claim had made of the channels before their locks were had. Afterwards a claim
-    -- makes a channel due later only for what keeps all of it back.
+    -- A new statement: it reads what a claim made of the channels before their locks were granted. Afterwards a claim
+    -- postpones a channel only for reasons that hold all of it.
     PERFORM make_channels_due(n.workspace_id, array_agg(n.channel_id), array_agg(n.due))
     FROM (
         SELECT b.workspace_id, b.channel_id,

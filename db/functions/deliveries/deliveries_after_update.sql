@@ -18,8 +18,8 @@ DECLARE
     _taken record;
     _now timestamptz := clock_timestamp();
 BEGIN
-    -- By channel: what is under way now less what was before, and when something waits for. Counted by status first,
-    -- which is all that is done for each row.
+    -- By channel: what is in flight now minus what was before, and when the next waiting delivery is due. Counted by
+    -- status first, so there is no other work per row.
     WITH sides AS (
         SELECT workspace_id, channel_id, status AS was, NULL::delivery_status AS now_is, count(*) AS n,
                NULL::timestamptz AS due
@@ -60,8 +60,8 @@ BEGIN
     INTO _seen
     FROM flights f;
 
-    -- The queue is written by lists of keys, not by joins: a queue that was empty when a join was planned would be read
-    -- from end to end when it is full. A claim has one token and one lease, so this is one round for it.
+    -- The queue is written by lists of keys, not by joins: a plan made for an empty queue would read all of it when it
+    -- is full. A claim has one token and one lease, so this is one loop pass for it.
     IF _seen.some_taken THEN
         FOR _taken IN
             SELECT array_agg(DISTINCT n.workspace_id) AS workspaces, array_agg(n.delivery_id) AS deliveries,
@@ -91,8 +91,8 @@ BEGIN
           ));
     END IF;
 
-    -- dead_letters has a row while a delivery is dead or failed_permanent. One that is brought back loses it, and with
-    -- it the mark of skip(): should it die again, the alert sees it again.
+    -- dead_letters has a row while a delivery is dead or failed_permanent. A requeue deletes it, and with it the mark
+    -- of skip(): if the delivery dies again, the alert counts it again.
     IF _seen.some_given_up THEN
         INSERT INTO dead_letters (workspace_id, delivery_id, channel_id, status, given_up_at)
         SELECT n.workspace_id, n.delivery_id, n.channel_id, n.status, _now

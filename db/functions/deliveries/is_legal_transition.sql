@@ -1,7 +1,7 @@
--- is_legal_transition(from, to) -> may a delivery move so?
+-- is_legal_transition(from, to) -> whether a delivery may make this transition
 --
--- The state machine, and the only place that knows it. failed_permanent and dead go back to retry by an
--- operator's hand alone: requeue_is_explained demands the event.
+-- The state machine, in this function only. failed_permanent and dead go back to retry only by an operator:
+-- requeue_is_explained requires the event.
 CREATE OR REPLACE FUNCTION is_legal_transition(p_from delivery_status, p_to delivery_status)
 RETURNS boolean
 LANGUAGE sql

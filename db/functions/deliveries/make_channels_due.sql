@@ -1,6 +1,6 @@
 -- make_channels_due(workspace_id, channel_ids, dues) -> how many channels were brought forward
 --
--- Something in these channels may be claimed at these times. Brings channel_due forward, never back.
+-- Something in these channels may be claimed at these times. Moves channel_due to an earlier time, never to a later.
 -- A channel that waits for a free place is left alone: the commit that frees one makes it due.
 --
 -- Locks     channel_due by channel_id
@@ -18,7 +18,7 @@ BEGIN
     SELECT array_agg(d.place), array_agg(w.due)
     INTO _places, _dues
     FROM (SELECT * FROM unnest(p_channel_ids, p_dues) AS g (channel_id, due) ORDER BY g.channel_id) AS w
-    CROSS JOIN LATERAL ( -- by key, whatever the planner thinks of the table
+    CROSS JOIN LATERAL ( -- by key, whatever the planner estimates
         SELECT d.ctid AS place
         FROM channel_due d
         WHERE d.workspace_id = p_workspace_id
@@ -31,7 +31,7 @@ BEGIN
         RETURN 0;
     END IF;
 
-    -- Locked by key, then written where they lie: that needs a statement which sees what the lock was waited for.
+    -- Locked by key, then written by place: this needs a statement that sees what the lock waited for.
     UPDATE channel_due d
     SET next_due_at = least(d.next_due_at, w.due)
     FROM unnest(_places, _dues) AS w (place, due)

@@ -1,10 +1,9 @@
--- queue_by_workspace(limit) -> live deliveries of the workspaces with most to do, and of all others together
+-- queue_by_workspace(limit) -> live deliveries of the workspaces with the most due, and of all others together
 --
--- workspace        the id of one of the `limit` workspaces with most due, or 'other': as a label of metrics it is
---                  bounded
--- due              could be sent now, as far as the queue knows: gates and windows are not asked
+-- workspace        the id of one of the `limit` workspaces with most due, or 'other': as a metric label it is bounded
+-- due              could be sent now, as far as the queue knows: gates and windows are not considered
 -- later            waits for its time, or for a decision
--- claimed          somebody has it
+-- claimed          held by a claim
 -- oldest_due_seconds  how long the oldest due one has waited
 --
 -- Cost             reads delivery_queue once, and no delivery

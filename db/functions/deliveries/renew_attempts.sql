@@ -1,8 +1,8 @@
--- renew_attempts() trigger on deliveries, after somebody has brought back by hand what was given up
+-- renew_attempts() trigger on deliveries, after a hand-written statement has brought back a dead letter
 --
--- A statement that is pasted knows nothing of max_attempts, and without a new budget the first failure would be the
--- last: attempt stays what it is, and five more are allowed. Ours set it themselves and count their event, which a hand
--- does not; so does a hand that names another number.
+-- Such a statement does not set max_attempts, and without a new budget the first failure would be the last: attempt
+-- stays what it is, and five more are allowed. The functions set max_attempts themselves and count their event, which
+-- tells them apart; a statement that sets another number keeps it.
 CREATE OR REPLACE FUNCTION renew_attempts()
 RETURNS trigger
 LANGUAGE plpgsql

@@ -1,6 +1,6 @@
 -- requeue_is_explained() constraint trigger on deliveries, at commit
 --
--- What was given up comes back only together with a manual_requeue event of the same transaction.
+-- A dead letter comes back only together with a manual_requeue event of the same transaction.
 -- Raises AP006 otherwise.
 CREATE OR REPLACE FUNCTION requeue_is_explained()
 RETURNS trigger

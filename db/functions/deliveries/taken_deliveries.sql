@@ -1,9 +1,9 @@
--- taken_deliveries(workspace_id) -> the deliveries that are claimed or being sent, and until when their lease runs
+-- taken_deliveries(workspace_id) -> the deliveries that are claimed or being sent, and when their lease ends
 --
--- Of each channel as many as channel_counters has under way, along its index: what is under way was the oldest that
--- waited. One that a wrong counter hides is found once recount() has corrected it.
+-- Reads from each channel as many as channel_counters has in flight, along its index: those in flight were the oldest
+-- that waited. One that a wrong counter hides is found after recount().
 --
--- Cost      follows what is taken, not what waits
+-- Cost      grows with what is claimed, not with what waits
 CREATE OR REPLACE FUNCTION taken_deliveries(p_workspace_id uuid)
 RETURNS TABLE (delivery_id uuid, channel_id uuid, status delivery_status, lease_until timestamptz)
 LANGUAGE plpgsql

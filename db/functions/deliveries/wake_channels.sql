@@ -1,8 +1,8 @@
 -- wake_channels(workspace_ids, channel_ids, dues, ended)
 --
 -- After deliveries have moved: brings each channel forward to when something in it may be claimed (`dues`, infinity for
--- nothing), and makes due at once the one that waited for a place and has sends ended. One statement for both, so that
--- channel_due is locked in one order by everybody who waits for it.
+-- nothing), and makes a channel due at once that waited for a place and has sends ended. One statement for both, so
+-- that all who wait for channel_due lock it in one order.
 --
 -- Locks     channel_due by workspace_id and channel_id
 CREATE OR REPLACE FUNCTION wake_channels(
@@ -24,7 +24,7 @@ BEGIN
             FROM unnest(p_workspace_ids, p_channel_ids, p_dues, p_ended) AS g (workspace_id, channel_id, due, ended)
             ORDER BY g.workspace_id, g.channel_id
         ) AS w
-        CROSS JOIN LATERAL ( -- by key, whatever the planner thinks of the table
+        CROSS JOIN LATERAL ( -- by key, whatever the planner estimates
             SELECT w.ended > 0 AND d.waits_for_place AS freed
             FROM channel_due d
             WHERE d.workspace_id = w.workspace_id

@@ -76,7 +76,7 @@ BEGIN
             FROM unnest(p_blob_refs, p_kinds) AS g (blob_ref, kind)
             ORDER BY g.blob_ref
         ) AS w
-        CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
             SELECT b.*
             FROM media_blobs b
             WHERE b.workspace_id = p_workspace_id

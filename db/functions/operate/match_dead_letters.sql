@@ -26,7 +26,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
     SELECT m.delivery_id, m.given_up_at
     FROM unnest(CASE WHEN p_status IS NULL THEN '{dead,failed_permanent}' ELSE ARRAY[p_status] END) AS s (status)
-    CROSS JOIN LATERAL ( -- along the index by time, and no further than asked for, whatever the planner thinks of the table
+    CROSS JOIN LATERAL ( -- along the index by time, and no further than asked for, whatever the planner estimates
         SELECT g.delivery_id, g.given_up_at
         FROM dead_letters g
         CROSS JOIN LATERAL (

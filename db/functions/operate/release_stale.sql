@@ -39,7 +39,7 @@ BEGIN
                 CASE d.status WHEN 'sending' THEN _error END,
                 CASE n.decision WHEN 'hold' THEN 2 ELSE 1 END)::delivery_move
         FROM (SELECT t.delivery_id FROM taken_deliveries(p_workspace_id) AS t ORDER BY t.delivery_id) AS t
-        CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
             SELECT d.ctid AS row_place, d.status, d.channel_id, d.attempt, d.max_attempts
             FROM deliveries d
             WHERE d.workspace_id = p_workspace_id

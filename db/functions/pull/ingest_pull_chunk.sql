@@ -73,7 +73,7 @@ BEGIN
     WITH given AS MATERIALIZED (
         SELECT g.post, g.place, g.post ->> 'source_ref' AS source_ref,
                row_number() OVER (PARTITION BY g.post ->> 'source_ref' ORDER BY g.place) = 1
-                   AND ( -- counted, so that each is looked up by key, whatever the planner thinks of the table
+                   AND ( -- counted, so that each is looked up by key, whatever the planner estimates
                        SELECT count(*)
                        FROM pull_receipts r
                        WHERE r.workspace_id = p_workspace_id

@@ -9,7 +9,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     SELECT DISTINCT g.source_ref
     FROM unnest(p_source_refs) AS g (source_ref)
-    CROSS JOIN LATERAL ( -- each by key, whatever the planner thinks of the table
+    CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
         SELECT count(*) AS receipts
         FROM pull_receipts r
         WHERE r.workspace_id = p_workspace_id

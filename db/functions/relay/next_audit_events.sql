@@ -58,7 +58,7 @@ BEGIN
     SELECT e.seq, e.id, e.workspace_id, e.ts, e.action::text, e.result::text, e.attempt, e.delivery_id, e.message_id,
            e.channel_id, e.error, e.payload_ref, e.meta, d.traceparent
     FROM unnest(_chunk) AS e
-    LEFT JOIN LATERAL ( -- each by key, whatever the planner thinks of the tables
+    LEFT JOIN LATERAL ( -- each by key, whatever the planner estimates
         SELECT d.traceparent
         FROM deliveries d
         WHERE d.workspace_id = e.workspace_id

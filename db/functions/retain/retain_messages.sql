@@ -57,7 +57,7 @@ BEGIN
 
     WITH gone AS (
         DELETE FROM renderings r
-        WHERE r.ctid = ANY (ARRAY( -- each by key, whatever the planner thinks of the tables
+        WHERE r.ctid = ANY (ARRAY( -- each by key, whatever the planner estimates
             SELECT s.place
             FROM unnest(_workspaces, _messages) AS k (workspace_id, message_id)
             CROSS JOIN LATERAL (
