@@ -1,7 +1,7 @@
 -- attempts_by_channel(workspace_id)
--- -> {channel_id: max_attempts} of the channels that have a number of their own, or null
+-- -> {channel_id: max_attempts} of the channels with a number of their own, or null
 --
--- Plain SQL over an index that is nearly always empty: asked once for each batch that is enqueued.
+-- Plain SQL over an index that is nearly always empty: read once per enqueued batch.
 CREATE OR REPLACE FUNCTION attempts_by_channel(p_workspace_id uuid)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- canonical_tags(tags) -> the tags in their one form: trimmed, in lower case, each once, in order
+-- canonical_tags(tags) -> the tags in canonical form: trimmed, in lower case, each once, in order
 --
--- As ingest writes the tags of posts, so that both can be compared.
+-- The form in which ingest writes tags of posts, so both can be compared.
 CREATE OR REPLACE FUNCTION canonical_tags(p_tags text[])
 RETURNS text[]
 LANGUAGE sql

@@ -1,4 +1,4 @@
--- complete_posts(posts) -> those that bring all they are made of; the others have media still to be fetched
+-- complete_posts(posts) -> the posts that are complete; the others have media still to be fetched
 CREATE OR REPLACE FUNCTION complete_posts(p_posts post[])
 RETURNS post[]
 LANGUAGE sql

@@ -1,5 +1,5 @@
 -- dedup_window(dedup_ttl_hours)
--- -> how long a channel refuses a content that was sent to it; a week unless it says otherwise
+-- -> how long a channel refuses a content that was sent to it; a week by default
 CREATE OR REPLACE FUNCTION dedup_window(p_dedup_ttl_hours int)
 RETURNS interval
 LANGUAGE sql

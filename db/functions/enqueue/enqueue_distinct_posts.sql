@@ -1,20 +1,20 @@
 -- enqueue_distinct_posts(workspace_id, posts, routes, now, audit_deduped) -> an answer for each post
 --
--- Stores posts of different contents and puts one delivery per post and routed channel into the queue. Of a content
--- that was never seen no channel can have anything yet: such posts, nearly all, are done in one statement, however many
--- they are. The others are enqueue_seen_posts'. Channels show the posts in the order given: each is a microsecond
--- younger than the one before.
+-- Stores posts of different contents and puts one delivery per post and routed channel into the queue. New content
+-- cannot be in any channel yet: such posts, nearly all, are handled in one statement, whatever their number.
+-- enqueue_seen_posts handles the others. Channels show the posts in the order given: each is a microsecond younger than
+-- the one before.
 --
--- A content that was seen goes by the tags that it was first seen with, whatever the post has. One that is new and that
--- no channel takes is not kept: the same content with other tags is new again. Its row is written all the same, as
--- the mutex of the content, and deleted at once: who waits for it then finds none.
+-- Known content is routed by the tags that it was first seen with, whatever tags the post has. New content that no
+-- channel takes is not kept: the same content with other tags is new again. Its row is still written, as the mutex of
+-- the content, and deleted at once: a transaction that waits for it then finds none.
 --
 -- Appends      enqueue | validation_failed per delivery, message_tag_mismatch, those of record_unrouted, and what
 --              enqueue_seen_posts appends
 -- Locks        messages by content (the row is the mutex of its content), then deliveries and their trigger's tables
 --
--- READ COMMITTED is part of the contract: enqueue_seen_posts and reroute_posts must see what the holder of a lock
--- wrote.
+-- READ COMMITTED is part of the contract: enqueue_seen_posts and reroute_posts must see what the previous holder of a
+-- lock wrote.
 CREATE OR REPLACE FUNCTION enqueue_distinct_posts(
     p_workspace_id uuid,
     p_posts post[],
@@ -64,10 +64,10 @@ BEGIN
                event_context(p.trace_id, p.run_id, coalesce(p.max_attempts, nullif(_attempts, 5))) AS context
         FROM locked l
         JOIN unnest(p_posts) AS p USING (hash_version, content_hash)
-    ), shown AS MATERIALIZED ( -- all that the deliveries of a route have in common
+    ), shown AS MATERIALIZED ( -- what the deliveries of a route share
         SELECT r.*, p.message_id, p.hash_version, p.content_hash, p.scheduled_for, p.max_attempts, p.trace_id,
                p.traceparent, p.batch_id, p.now, p.context,
-               -- Ids are counted in the order in which rows go in: an index takes them faster so.
+               -- Ids count up in insertion order, which is faster for an index.
                sum(cardinality(r.channel_ids)) OVER (ROWS UNBOUNDED PRECEDING) - cardinality(r.channel_ids) AS before,
                CASE WHEN r.plan_hash IS NOT NULL THEN id_in(_ids, _first_plan_id + r.shows) END AS rendering_id,
                CASE WHEN r.plan_hash IS NULL THEN '{}' ELSE jsonb_build_object('plan_hash', r.plan_hash) END AS meta,
@@ -104,7 +104,7 @@ BEGIN
         JOIN shown s USING (number)
     ), told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, result, error, meta)
-        SELECT d.delivery_id, p_workspace_id, d.delivery_id, -- one drawn id for both: no other event is told under it
+        SELECT d.delivery_id, p_workspace_id, d.delivery_id, -- one id for both: no other event uses it
                s.message_id, d.channel_id,
                CASE WHEN s.plan_hash IS NULL THEN 'validation_failed' ELSE 'enqueue' END::event_action,
                CASE WHEN s.plan_hash IS NULL THEN 'error' ELSE 'ok' END::event_result,

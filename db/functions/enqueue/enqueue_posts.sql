@@ -1,13 +1,12 @@
 -- enqueue_posts(workspace_id, posts, routes, now, audit_deduped) -> an answer for each of the posts
 --
 -- The work of enqueue_messages_and_deliveries_batch, for posts that were routed and whose renderings are complete.
--- Posts of one content go in rounds, the first of each content together, then the second of each: whoever comes later
--- meets the one before and is deduplicated by it. Nearly always there is one round.
+-- Posts with the same content go in rounds: the first of each content together, then the second of each. So a later
+-- post finds the one before it and is deduplicated. Nearly always there is one round.
 --
--- routes       those of route_posts, and may name other posts as well
+-- routes       those of route_posts; they may name other posts as well
 -- Appends, locks as enqueue_distinct_posts. Channels are made due at the end, for all posts at once and in one order:
--- so
---              concurrent batches cannot deadlock over them.
+--              so concurrent batches cannot deadlock over them.
 CREATE OR REPLACE FUNCTION enqueue_posts(
     p_workspace_id uuid,
     p_posts post[],
@@ -24,7 +23,7 @@ DECLARE
     _round post[];
     _answers post_answer[] := '{}';
 BEGIN
-    IF p_posts = '{}' THEN -- or all would be planned for tables in which there is nothing yet
+    IF p_posts = '{}' THEN -- else generic plans would be made for empty tables
         RETURN '{}';
     END IF;
     PERFORM set_config('autopost.in_batch', 'on', true); -- deliveries_after_insert leaves channel_due to the end
@@ -52,7 +51,7 @@ BEGIN
     FROM (
         SELECT d.channel_id, min(delivery_due_at(d.status, d.not_before, d.scheduled_for, d.next_retry_at)) AS due
         FROM unnest(_answers) AS a
-        CROSS JOIN LATERAL ( -- fenced, and not by workspace: a plan by its key would read all that it has
+        CROSS JOIN LATERAL ( -- no workspace_id inside the fence: its key would read the whole workspace
             SELECT d.*
             FROM deliveries d
             WHERE d.message_id = a.message_id

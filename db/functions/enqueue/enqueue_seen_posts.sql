@@ -1,16 +1,16 @@
 -- enqueue_seen_posts(workspace_id, posts, routes, places, message_ids, now, audit_deduped) -> an answer for each post
 --
 -- The part of enqueue_distinct_posts for contents that were seen before. Channels that have the content already, sent
--- within their TTL or still in flight, are passed over with an event; so are those that have it from the same batch id.
--- That a content cannot be shown in a channel is told once a day, as long as it is for the same reason: a row and an event
--- the first time, then it is only counted.
+-- within their TTL or still in flight, are skipped with an event; so are those that have it from the same batch id.
+-- A content that cannot be shown in a channel is recorded once a day, as long as the reason is the same: a row and an
+-- event the first time, later posts are only counted.
 --
 -- message_ids  of the posts at these places; their rows are locked
--- Appends      enqueue | validation_failed per delivery, dedup_suppressed per channel passed over, those of
+-- Appends      enqueue | validation_failed per delivery, dedup_suppressed per skipped channel, those of
 --              record_unrouted
 -- Locks        deliveries and their trigger's tables
--- Raises       serialization_failure when a channel is to get a post that brings no rendering for it: the content was
---              stored, with other tags, after the post was routed. Asked again, the post is told what it lacks.
+-- Raises       serialization_failure when a channel needs a rendering that the post does not bring: the content was
+--              stored, with other tags, after the post was routed. A second call returns the missing profiles.
 CREATE OR REPLACE FUNCTION enqueue_seen_posts(
     p_workspace_id uuid,
     p_posts post[],
@@ -38,10 +38,10 @@ DECLARE
     _unrouted_ids uuid[];
     _lacks boolean;
 BEGIN
-    WITH shown AS MATERIALIZED ( -- all that the deliveries of a route have in common
+    WITH shown AS MATERIALIZED ( -- what the deliveries of a route share
         SELECT s.*, coalesce(s.known_id, s.new_id) AS rendering_id
         FROM (
-            -- Ids are counted in the order in which rows go in: an index takes them faster so.
+            -- Ids count up in insertion order, which is faster for an index.
             SELECT r.*, sum(cardinality(r.channel_ids)) OVER (ROWS UNBOUNDED PRECEDING) - cardinality(r.channel_ids) AS before,
                    m.message_id, p.hash_version, p.content_hash, p.scheduled_for, p.max_attempts,
                    p.trace_id, p.traceparent, p.batch_id, _now + (m.place - 1) * interval '1 microsecond' AS now,
@@ -49,7 +49,7 @@ BEGIN
                    CASE WHEN r.plan_hash IS NOT NULL THEN id_in(_ids, _first_plan_id + r.shows) END AS new_id,
                    (
                        SELECT k.rendering_id
-                       FROM ( -- fenced, and not by workspace: a plan by its key would read all that it has
+                       FROM ( -- no workspace_id inside the fence: its key would read the whole workspace
                            SELECT k.workspace_id, k.rendering_id
                            FROM renderings k
                            WHERE k.message_id = m.message_id
@@ -67,7 +67,7 @@ BEGIN
             JOIN unnest(p_posts) AS p USING (place)
             JOIN unnest(p_routes) AS r USING (place)
         ) AS s
-    ), stored AS ( -- the content's lock is held: nobody adds a plan of it meanwhile
+    ), stored AS ( -- under the lock of the content, so no other plan of it is added
         INSERT INTO renderings (workspace_id, rendering_id, message_id, plan_hash, rendered_text, plan, calls,
                                 template_version)
         SELECT p_workspace_id, s.new_id, s.message_id, s.plan_hash, s.rendered_text, s.plan, s.calls, s.template_version
@@ -86,7 +86,7 @@ BEGIN
                      AND is_twin(d.status, coalesce(d.sent_at, d.updated_at), r.dedup_ttl_hours, _now)
                    LIMIT 1
                ) AS twin_id,
-               r.batch_id IS NOT NULL AND EXISTS ( -- the content's lock is held: nobody adds to this meanwhile
+               r.batch_id IS NOT NULL AND EXISTS ( -- under the lock of the content
                    SELECT 1
                    FROM deliveries b
                    WHERE b.workspace_id = p_workspace_id
@@ -127,7 +127,7 @@ BEGIN
           AND CASE WHEN d.twin_id IS NULL THEN NOT d.is_told ELSE p_audit_deduped END
     ), told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, result, error, meta)
-        SELECT d.delivery_id, p_workspace_id, -- one drawn id for both: no other event is told under it
+        SELECT d.delivery_id, p_workspace_id, -- one id for both: no other event uses it
                CASE WHEN d.twin_id IS NULL OR p_audit_deduped THEN d.delivery_id END,
                s.message_id, d.channel_id,
                CASE WHEN d.twin_id IS NULL THEN s.action ELSE 'dedup_suppressed' END,

@@ -1,8 +1,8 @@
--- id_in(drawn, number) -> the id with that number in a range; `drawn` are the first 24 signs of the id that begins it
+-- id_in(drawn, number) -> the id with that number in a range; `drawn` is the first 24 characters of its first id
 --
--- One draw of randomness for all rows of a statement: a draw for each was a tenth of the cost of enqueueing. An id
--- keeps the time and the first random bits of the draw; its last 44 bits count up from a random number, id_start(). The
--- 24 are cut off once by whoever draws: once for each row was a fiftieth of the cost.
+-- One random draw for all rows of a statement: a draw per row was a tenth of the cost of enqueueing. An id keeps the
+-- time and the first random bits of the draw; its last 44 bits count up from a random number, id_start(). The caller
+-- cuts off the 24 characters once: doing it for each row was a fiftieth of the cost.
 CREATE OR REPLACE FUNCTION id_in(p_drawn text, p_number bigint)
 RETURNS uuid
 LANGUAGE sql

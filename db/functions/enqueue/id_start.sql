@@ -1,6 +1,6 @@
--- id_start(drawn) -> the number at which the range of a drawn id begins; see id_in
+-- id_start(drawn) -> the first number in the range of a drawn id; see id_in
 --
--- 44 random bits above the first number of twelve hexadecimal digits: however far one counts, it has as many.
+-- 44 random bits above the smallest number of twelve hexadecimal digits: the count never changes their number.
 CREATE OR REPLACE FUNCTION id_start(p_drawn text)
 RETURNS bigint
 LANGUAGE sql

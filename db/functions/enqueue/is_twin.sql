@@ -1,4 +1,4 @@
--- is_twin(status, sent_at, dedup_ttl_hours, now) -> whether a delivery keeps its content from being sent again
+-- is_twin(status, sent_at, dedup_ttl_hours, now) -> whether a delivery suppresses another one with its content
 --
 -- A delivery of the same content to the same channel is a twin while it waits or is in flight, and after it was sent
 -- for the dedup window of the channel. The planner inlines the body, so each query keeps its plan.

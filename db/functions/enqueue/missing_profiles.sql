@@ -1,6 +1,6 @@
--- missing_profiles(workspace_id, post) -> the render profiles that the post needs and brings no rendering for
+-- missing_profiles(workspace_id, post) -> the render profiles that the post needs and has no rendering for
 --
--- Each with all that compiling needs, so that the caller compiles them and asks again.
+-- Each with all that compiling needs, so that the caller compiles them and calls again.
 CREATE OR REPLACE FUNCTION missing_profiles(p_workspace_id uuid, p_post post)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,5 +1,5 @@
 -- own_attempts(attempts, channel_id)
--- -> {"max_attempts"} for the event of a delivery whose channel has a number of its own
+-- -> {"max_attempts"} for the event of a delivery whose channel has its own number
 --
 -- attempts     as attempts_by_channel gives it
 CREATE OR REPLACE FUNCTION own_attempts(p_attempts jsonb, p_channel_id uuid)

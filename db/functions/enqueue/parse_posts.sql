@@ -1,6 +1,6 @@
 -- parse_posts(posts) -> the posts of a batch as rows, each with its place in the batch, from 1
 --
--- The document is read once here, so that later steps need not look into it.
+-- Reads the document once, so that later steps work on rows.
 --
 -- posts        as for enqueue_messages_and_deliveries_batch
 CREATE OR REPLACE FUNCTION parse_posts(p_posts jsonb)

@@ -1,7 +1,7 @@
 -- record_unrouted(workspace_id, posts, places, message_ids)
 --
--- Writes an event for each post at these places: no channel takes it. Such a post has no delivery. It has no message
--- unless its content was seen before.
+-- Writes one event per post at these places: no channel takes it. Such a post has no delivery. It has no message unless
+-- its content was seen before.
 --
 -- message_ids  of the posts at these places; null where there is none
 -- Appends      enqueue with the result error and the code no_channel

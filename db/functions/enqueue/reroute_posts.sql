@@ -1,6 +1,6 @@
--- reroute_posts(workspace_id, posts, routes, retagged) -> the routes, with those of retagged contents found anew
+-- reroute_posts(workspace_id, posts, routes, retagged) -> the routes, with those of retagged contents found again
 --
--- The contents are held by the caller, so the tags that they were first seen with do not change any more.
+-- The caller holds the contents, so the tags that they were first seen with do not change any more.
 --
 -- retagged     {place: {"kept": [tag, …]}}: posts whose content was first seen with other tags, and these tags
 CREATE OR REPLACE FUNCTION reroute_posts(p_workspace_id uuid, p_posts post[], p_routes route[], p_retagged jsonb)

@@ -1,7 +1,7 @@
--- route_matches(tags, route_filter) -> does a post with these tags pass the filter?
+-- route_matches(tags, route_filter) -> whether a post with these tags passes the filter
 --
--- No filter passes all. include_any: one must be there; include_all: all must; exclude: none may.
--- A missing or empty list asks nothing.
+-- No filter passes all. include_any: one must be present; include_all: all must; exclude: none may.
+-- A missing or empty list has no effect.
 CREATE OR REPLACE FUNCTION route_matches(p_tags text[], p_filter jsonb)
 RETURNS boolean
 LANGUAGE sql

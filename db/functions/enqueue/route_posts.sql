@@ -1,12 +1,12 @@
--- route_posts(workspace_id, posts, look_up) -> where each of them goes, before dedup, and what it lacks for it
+-- route_posts(workspace_id, posts, look_up) -> where each post goes, before dedup, and which renderings it lacks
 --
--- Routes are those of the post's own tags. A content that was seen goes by the tags that it was first seen with: those
--- are known for sure only to whoever holds the content (enqueue_distinct_posts). Here they are looked up for the sake
--- of what the post lacks, and only if asked to or when no channel takes a post: nearly every content is new.
+-- Routes are those of the post's own tags. Known content is routed by the tags that it was first seen with: only the
+-- holder of the content's lock knows them for sure (enqueue_distinct_posts). Here they are looked up only to find
+-- missing renderings, and only on request or when no channel takes a post: nearly every content is new.
 --
--- routes       the post's place, the channels that show it the same way, and what they show; numbered from 1. Of routes
---              of a post that show the same plan each says in `shows` which is the first
--- missing      {place: [profile, …]}: posts that bring no rendering for the profile of a channel they go to, with all
+-- routes       the post's place, the channels that show it the same way, and what they show; numbered from 1. Of a
+--              post's routes with the same plan each names the first one in `shows`
+-- missing      {place: [profile, …]}: posts without a rendering for the profile of a channel they go to, with all
 --              that compiling needs. Posts with media still to be fetched bring none
 -- nowhere      places of posts that no channel takes, of contents that were never seen; null when there are none
 CREATE OR REPLACE FUNCTION route_posts(
@@ -72,7 +72,7 @@ BEGIN
     SELECT jsonb_object_agg(p.place, m.tags)
     INTO _seen
     FROM unnest(p_posts) AS p
-    CROSS JOIN LATERAL ( -- fenced, and not by workspace: a plan by its key would read all that it has
+    CROSS JOIN LATERAL ( -- no workspace_id inside the fence: its key would read the whole workspace
         SELECT m.workspace_id, m.tags
         FROM messages m
         WHERE m.content_hash = p.content_hash

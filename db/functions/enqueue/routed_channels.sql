@@ -1,9 +1,9 @@
 -- routed_channels(workspace_id, tags, channels, channel_tags, has_media) -> the enabled channels that a post goes to
 --
--- Before dedup. route_filter decides over the post's tags; send_mode over whether it has media; the post's own hints
+-- Before dedup. route_filter decides by the post's tags; send_mode by whether it has media; the post's own hints
 -- (channels and channel_tags of its routing) narrow the rest and never widen it.
 --
--- Plain SQL without a role or settings of its own, so that the planner writes it into the query that asks.
+-- Plain SQL without a role or settings of its own, so that the planner inlines it.
 CREATE OR REPLACE FUNCTION routed_channels(
     p_workspace_id uuid,
     p_tags text[],

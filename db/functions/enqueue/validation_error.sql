@@ -1,6 +1,6 @@
--- validation_error(problems) -> the error of a delivery that no plan could be made for
+-- validation_error(problems) -> the error of a delivery for which no plan could be made
 --
--- The first five problems; more_problems counts the others, which a dry run shows. Who compiled has redacted them.
+-- The first five problems; more_problems counts the others, which a dry run shows. The compiler has redacted them.
 CREATE OR REPLACE FUNCTION validation_error(p_problems jsonb)
 RETURNS jsonb
 LANGUAGE sql

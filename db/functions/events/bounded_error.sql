@@ -1,7 +1,7 @@
 -- bounded_error(error) -> the error as it is stored: under 2 KB, and no text in it of more than 500 characters
 --
--- An error is copied into an event and a row for each channel, so its size is multiplied by their number. What is too
--- long is shortened step by step; what no step makes short enough is left with its names and codes.
+-- An error is copied into an event and a row for each channel, so its size is multiplied by their number. An error that
+-- is too long is shortened step by step; if no step is enough, only its names and codes stay.
 CREATE OR REPLACE FUNCTION bounded_error(p_error jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql

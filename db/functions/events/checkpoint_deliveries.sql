@@ -1,15 +1,15 @@
--- checkpoint_deliveries(partition, limit) -> how many deliveries were looked at; null when there are none left
+-- checkpoint_deliveries(partition, limit) -> how many deliveries were checked; null when none are left
 --
--- Before a partition of events goes: each delivery that stays and has events in it gets one event that says where it
--- stood, and the fold begins there (fold_deliveries). Called again and again; how far it came is kept, so that another
--- caller goes on there. A delivery that has a later checkpoint needs none.
+-- Before a partition of events is dropped: each delivery that stays and has events in it gets one event with its state,
+-- and the fold begins there (fold_deliveries). Called repeatedly; its position is kept, so that another caller goes on
+-- there. A delivery with a later checkpoint needs none.
 --
 -- meta         {"status", "provider_message_id", "sent_at", "slot_at", "next_retry_at", "skipped",
 --               "event_count": as the row has it from then on, "changed_at": when the row last changed, "trace_id"}
--- Changes      deliveries.event_count; updated_at stays, since nothing happened to the delivery
+-- Changes      deliveries.event_count; updated_at stays, because nothing happened to the delivery
 -- Appends      checkpoint
--- Locks        walk_cursors (one caller at a time for a partition), then deliveries by key, waiting: its state and the
---              number of its events must belong together
+-- Locks        walk_cursors (one caller at a time for a partition), then deliveries by key, waiting: the state and the
+--              number of events must belong together
 CREATE OR REPLACE FUNCTION checkpoint_deliveries(p_partition text, p_limit int)
 RETURNS int
 LANGUAGE plpgsql
@@ -83,7 +83,7 @@ BEGIN
     INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
     SELECT h.workspace_id, h.delivery_id, h.message_id, h.channel_id, 'checkpoint', h.attempt,
            event_meta(h.trace_id, NULL, jsonb_build_object(
-               'status', CASE -- claimed by hand leaves no event, so the fold knows nothing of it
+               'status', CASE -- a claim by hand leaves no event for the fold
                              WHEN h.status <> 'claimed' THEN h.status
                              WHEN h.attempt > 0 THEN 'retry'
                              ELSE 'queued'

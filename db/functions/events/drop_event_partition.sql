@@ -1,16 +1,16 @@
--- drop_event_partition(partition, keep, relayed) -> what became of it
+-- drop_event_partition(partition, keep, relayed) -> the verdict
 --
--- History leaves by whole partitions. One goes only when all of it is old enough, the deliveries that stay have their
--- checkpoints, and everybody who listens could have heard it.
+-- Old events are deleted by whole partitions. One is dropped only when all of it is old enough, the deliveries that
+-- stay have their checkpoints, and the audit relay has passed it.
 --
--- relayed      whether there is a relay that must have passed it; false where nobody listens at all
+-- relayed      whether there is a relay that must have passed it; false where nothing consumes the stream
 -- Verdicts     dropped
 --              young             it still holds something that is kept
---              unchecked         checkpoint_deliveries has not come to its end
+--              unchecked         checkpoint_deliveries has not finished
 --              unrelayed         the audit relay has not passed it
---              busy              somebody reads or writes events for longer than this waits: try again. Whoever comes
---                                after a waiting drop waits with it, so it does not wait for long
--- Locks        events, ACCESS EXCLUSIVE, for the moment that it takes
+--              busy              other transactions use events for longer than this waits: try again. Those that come
+--                                after a waiting drop wait with it, so the wait is short
+-- Locks        events, ACCESS EXCLUSIVE, for a moment
 CREATE OR REPLACE FUNCTION drop_event_partition(p_partition text, p_keep interval, p_relayed boolean)
 RETURNS text
 LANGUAGE plpgsql

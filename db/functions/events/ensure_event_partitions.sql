@@ -29,7 +29,7 @@ BEGIN
             _name, _week AT TIME ZONE 'UTC', (_week + interval '7 days') AT TIME ZONE 'UTC'
         );
         EXECUTE format('ALTER TABLE public.%I ENABLE ROW LEVEL SECURITY', _name);
-        -- The row triggers come along by themselves, this one does not.
+        -- The row triggers are inherited, this one is not.
         EXECUTE format(
             'CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON public.%I '
             'FOR EACH STATEMENT EXECUTE FUNCTION events_are_append_only()', _name

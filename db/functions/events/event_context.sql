@@ -1,6 +1,6 @@
--- event_context(trace_id, run_id, max_attempts) -> what the events of a post say of where it came from
+-- event_context(trace_id, run_id, max_attempts) -> the part of an event's meta that says where the post came from
 --
--- Plain SQL without settings of its own, so that the planner writes it into the query that asks.
+-- Plain SQL without settings of its own, so that the planner inlines it.
 CREATE OR REPLACE FUNCTION event_context(p_trace_id text, p_run_id uuid, p_max_attempts int)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,7 +1,7 @@
 -- event_meta(trace_id, run_id, facts) -> the meta of an event: both ids always, null where there is none, and its facts
 --
--- Whoever reads the log asks every event for the same two keys. Facts that are null are left out.
--- STABLE, as jsonb_build_object is: else the planner would not write it into the query that asks.
+-- Every event has the same two keys for readers of the log. Facts that are null are left out.
+-- STABLE, as jsonb_build_object is: otherwise the planner would not inline it.
 CREATE OR REPLACE FUNCTION event_meta(p_trace_id text, p_run_id uuid, p_facts jsonb)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,5 +1,5 @@
--- events_are_append_only() trigger on events: no UPDATE, no DELETE, no TRUNCATE, whoever asks. Raises AP007.
--- History leaves by dropping a partition. The row form is there because partitions inherit it.
+-- events_are_append_only() trigger on events: no UPDATE, no DELETE, no TRUNCATE for any role. Raises AP007.
+-- Old events are deleted by dropping a partition. The row trigger is there because partitions inherit it.
 CREATE OR REPLACE FUNCTION events_are_append_only()
 RETURNS trigger
 LANGUAGE plpgsql

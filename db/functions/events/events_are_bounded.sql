@@ -1,4 +1,4 @@
--- events_are_bounded() trigger on events: an error is stored as bounded_error makes it, whoever writes the event
+-- events_are_bounded() trigger on events: stores each error as bounded_error returns it, whatever wrote the event
 CREATE OR REPLACE FUNCTION events_are_bounded()
 RETURNS trigger
 LANGUAGE plpgsql

@@ -1,4 +1,4 @@
--- events_are_strict() -> whether events have foreign keys (db/strict/on.sql), so what they speak of cannot be forgotten
+-- events_are_strict() -> whether events have foreign keys (db/strict/on.sql), so rows they refer to cannot be deleted
 CREATE OR REPLACE FUNCTION events_are_strict()
 RETURNS boolean
 LANGUAGE sql

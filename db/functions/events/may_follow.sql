@@ -1,9 +1,9 @@
--- may_follow(before, action, resolved) -> may this event of a delivery come when the events before it left it so?
+-- may_follow(before, action, resolved) -> whether this event of a delivery may come after the events before it
 --
--- The state machine of is_legal_transition as the log sees it: `claimed` is a flow of hands that leaves no event, and a
--- recovery tells first that the lease is over and then what follows from it.
+-- The state machine of is_legal_transition as the log sees it: a claim by hand leaves no event, and a recovery first
+-- records the end of the lease and then its consequence.
 --
--- before       null: there is none before
+-- before       the status by the earlier events; null: there are none
 -- resolved     the event ends a hold (resolve_ambiguous): then `sent` may come after a retry
 CREATE OR REPLACE FUNCTION may_follow(p_before delivery_status, p_action event_action, p_resolved boolean)
 RETURNS boolean

@@ -1,4 +1,4 @@
--- partitions_ahead() -> for how long from now events have a place to go, without a gap
+-- partitions_ahead() -> for how long from now partitions of events exist, without a gap
 --
 -- Zero or less: every change of state is being refused right now.
 CREATE OR REPLACE FUNCTION partitions_ahead()

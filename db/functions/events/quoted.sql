@@ -1,7 +1,7 @@
--- quoted(text, longest) -> what an event or an answer shows of a text that somebody else wrote: redacted and short
+-- quoted(text, longest) -> what an event or a response shows of a foreign text: redacted and short
 --
--- Only the beginning is looked at, and it is redacted before it is shortened. A secret that goes on behind it may look
--- like none, so the end of what was looked at is not shown, nor an address whose password may end behind it.
+-- Reads only the beginning, and redacts it before shortening. A secret cut off at its end may not be recognised, so the
+-- end of what was read is not shown, nor an address whose password may end beyond it.
 CREATE OR REPLACE FUNCTION quoted(p_text text, p_longest int DEFAULT 80)
 RETURNS text
 LANGUAGE sql

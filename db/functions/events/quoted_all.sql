@@ -1,4 +1,4 @@
--- quoted_all(texts) -> a list of texts, each as quoted shows it
+-- quoted_all(texts) -> a list of texts, each as quoted returns it
 CREATE OR REPLACE FUNCTION quoted_all(p_texts jsonb)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,12 +1,12 @@
 -- redact(text) -> the text without secrets, phone numbers and e-mail addresses: each is ***
 --
--- The last defence for words that are typed into psql; commands and services do the same before they call
--- (autopost_runtime.secrets.redaction, which takes JSON inside JSON apart instead of masking its rest). What is masked
--- already stays as it is.
+-- The last defence for text typed into psql; commands and services redact before they call
+-- (autopost_runtime.secrets.redaction, which parses JSON inside JSON instead of masking its rest). Masked text stays as
+-- it is.
 --
 -- A bounded repetition like {0,60} is unrolled, and beside a lookaround each character then costs as much as the whole
--- pattern: names and addresses repeat without a bound. After each match a lookbehind is judged from the beginning of the
--- text, so foreign text goes through quoted(), which reads 2,048 characters.
+-- pattern: names and addresses repeat without a bound. After each match a lookbehind is evaluated from the beginning of
+-- the text, so foreign text goes through quoted(), which reads 2,048 characters.
 CREATE OR REPLACE FUNCTION redact(p_text text)
 RETURNS text
 LANGUAGE plpgsql
@@ -36,7 +36,7 @@ BEGIN
         [$re$([?&;](?:sig|sign|hmac|auth|key|pwd|pass|jwt|sid|session|session_?id|ticket|code)=)[^\s&"']+$re$, '\1***'],
         [$re$(["'](?!claim_token)(?:[\w-]*[_-])?(?:token|secret|password|passwd|authorization|cookie|$re$
          || $re$(?:api|access|secret)[_-]?key)\\*["']\s*:\s*\\*["'])(?!\*\*\*)(?:[^"'\\]|\\.)*$re$, '\1***'],
-        -- People: an address, a number as written for abroad, 8 (900) …, 89…, one without the country.
+        -- Personal data: an address, an international number, 8 (900) …, 89…, a number without the country.
         [$re$(?<![\w.+%-])(?<!//)[\w.+%-]+@(?:[\w-]+\.)+[[:alpha:]]{2,}$re$, '***'],
         [$re$\+[1-9](?:[\s().-]{0,2}\d){9,14}(?!\d)$re$, '***'],
         [$re$(?<![\w.:+-])[78](?:[\s-]?\(\d{3,5}\)[\s-]?|[\s-]\d{3,5}[\s-])\d{1,3}(?:[\s-]?\d{2}){2}(?![\w-])$re$, '***'],

@@ -1,4 +1,4 @@
--- shortened(document, longest, most, depth) -> the document with no text longer and no list or object with more entries
+-- shortened(document, longest, most, depth) -> the document with texts, lists and objects cut to these limits
 CREATE OR REPLACE FUNCTION shortened(p_document jsonb, p_longest int, p_most int, p_depth int DEFAULT 4)
 RETURNS jsonb
 LANGUAGE plpgsql

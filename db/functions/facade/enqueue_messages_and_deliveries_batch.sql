@@ -2,11 +2,11 @@
 -- -> one answer per post, in order
 --
 -- The name that the source documents use, for operators, scripts and finish_staged_post. admit_posts and
--- ingest_pull_chunk take the same steps with their own checks: parse_posts, route_posts, enqueue_posts. Stores
--- normalised, compiled posts once each and puts one delivery per routed channel into the queue, set-based. Channels
--- that have the content already, sent within their TTL or still in flight, are passed over with an event; so are twins
--- inside the batch, by the one before them. Contents are locked in one order whatever the order given, so concurrent
--- batches cannot deadlock.
+-- ingest_pull_chunk take the same steps with their own checks: parse_posts, route_posts, enqueue_posts. Stores each
+-- normalised, compiled post once and puts one delivery per routed channel into the queue, set-based. Channels that have
+-- the content already, sent within their TTL or still in flight, are skipped with an event; twins inside the batch are
+-- suppressed by the one before them. Contents are locked in one order whatever the order given, so concurrent batches
+-- cannot deadlock.
 --
 -- endpoint_id  an endpoint of the workspace, or null
 -- kind         push, pull, publish, or null. Both are kept in the source of each post that does not name its own.
@@ -16,15 +16,15 @@
 --                              "template_version", "problems"}]}
 -- answer       {"message_id", "new", "routed", "enqueued", "deduped", "validation_failed"}, with "first_tags" when the
 --              content was first seen with other tags, by which it is routed; message_id is null when no channel takes
---              a new content, of which nothing is kept but the event; or
+--              a new content, of which only the event is kept; or
 --              {"missing_profiles": […]} with nothing written of this post when a routed channel's profile has no
 --              rendering
--- Appends      enqueue | validation_failed per delivery, dedup_suppressed per channel passed over,
+-- Appends      enqueue | validation_failed per delivery, dedup_suppressed per skipped channel,
 --              message_tag_mismatch, enqueue with the result error and the code no_channel
 -- Locks        messages (the row is the mutex of its content), then deliveries and their trigger's tables
 -- Raises       AP011 for an unknown kind, or an endpoint that the workspace does not have
 --
--- Where a post goes is decided before its content is waited for: a channel that changes meanwhile gets it as it was.
+-- A post is routed before its content's lock is waited for: a channel that changes meanwhile gets it by old settings.
 -- READ COMMITTED is part of the contract; see enqueue_distinct_posts.
 CREATE OR REPLACE FUNCTION enqueue_messages_and_deliveries_batch(
     p_workspace_id uuid,

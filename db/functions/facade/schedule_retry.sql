@@ -3,7 +3,7 @@
 -- The name that the source documents use, for operators and scripts. Services call commit_deliveries, for many at once.
 --
 -- error     {"code", "message", "scope", "retry_after_ms", "ambiguous", …} as in an outcome of commit_deliveries; scope
---           is 'delivery' unless given. The time of the next attempt comes from retry_delay, so it is no parameter:
+--           is 'delivery' unless given. retry_delay sets the time of the next attempt, so it is no parameter:
 --           retry_after_ms asks for a wait.
 -- Changes, appends, locks as commit_deliveries for one TRANSIENT outcome.
 CREATE OR REPLACE FUNCTION schedule_retry(

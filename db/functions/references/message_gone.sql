@@ -15,7 +15,7 @@ BEGIN
     WHERE r.ctid = ANY (ARRAY(
         SELECT s.place
         FROM old_rows o
-        CROSS JOIN LATERAL ( -- fenced, and not by workspace: a join may come to read all that it has
+        CROSS JOIN LATERAL ( -- no workspace_id inside the fence: a join might read the whole workspace
             SELECT s.ctid AS place, s.workspace_id
             FROM renderings s
             WHERE s.message_id = o.message_id
