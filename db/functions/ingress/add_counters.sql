@@ -1,4 +1,4 @@
--- add_counters(stats, more) -> stats with the numbers of more added to its own; what is no number takes its place
+-- add_counters(stats, more) -> stats with the numbers of `more` added; other values of `more` replace those of stats
 CREATE OR REPLACE FUNCTION add_counters(p_stats jsonb, p_more jsonb)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,8 +1,8 @@
 -- admit_posts(workspace_id, endpoint_id, posts, payload_hashes, past_gate, audit_deduped, look_up)
 -- -> a verdict per push, in order
 --
--- The whole of accepted pushes in one transaction: gate, receipts, messages, deliveries, runs. Requests that fail on
--- the way leave no receipt, so their repetition is accepted; nor do those that no channel takes. A post that brings its
+-- All steps for accepted pushes in one transaction: gate, receipts, messages, deliveries, runs. Requests that fail on
+-- the way leave no receipt, so the sender may repeat them; nor do those that no channel takes. A post that brings its
 -- request has media still to be fetched: it is staged, unless no channel takes it, and its run ends when that is done.
 --
 -- Verdicts     accepted            with the answer of enqueue_messages_and_deliveries and run_id
@@ -10,14 +10,14 @@
 --              duplicate           seen before: by source_ref, or by payload_hash within the endpoint's window; see
 --                                  register_requests
 --              rate_limited        with retry_after_ms
---              workspace_paused    nothing is taken in; try again later
---              workspace_disabled  nothing is taken in
---              endpoint_disabled   or gone: its secret is good no more, whatever the caller remembers; nothing is taken
---                                  in
+--              workspace_paused    nothing is accepted; try again later
+--              workspace_disabled  nothing is accepted
+--              endpoint_disabled   or deleted: its secret is no longer valid, even if the caller has it cached; nothing
+--                                  is accepted
 --              missing_profiles    compile these and call again, past the gate; nothing else was written of it
--- look_up      to look up contents before they are routed: costs time, and tells of every post what it lacks
--- Raises       serialization_failure as enqueue_seen_posts does, unless asked to look up; then only when another stores
---              the same content at the same time
+-- look_up      to look up contents before routing: costs time, and reports every rendering that a post lacks
+-- Raises       serialization_failure as enqueue_seen_posts does, unless look_up is set; then only when another
+--              transaction stores the same content at the same time
 -- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
 -- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
 CREATE OR REPLACE FUNCTION admit_posts(
@@ -108,7 +108,7 @@ BEGIN
     INTO _told, _given_back
     FROM (
         SELECT t.place, CASE WHEN t.routed = 0 THEN t.run_id END AS run_id, CASE
-                   WHEN NOT t.is_staged THEN format( -- half of what it costs to build it as a document
+                   WHEN NOT t.is_staged THEN format( -- half the cost of building it as jsonb
                        '{"verdict": "accepted", "run_id": "%s", "message_id": %s, "new": %s, "routed": %s, '
                        '"enqueued": %s, "deduped": %s, "validation_failed": %s%s}',
                        t.run_id, coalesce('"' || t.message_id || '"', 'null'),

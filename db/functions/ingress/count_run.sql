@@ -1,7 +1,7 @@
 -- count_run(workspace_id, run_id, counters, source_id, ends)
 --
--- Adds counters to what a run says. With source_id also to what it says of that source; then of all of them only the
--- numbers are added to the run as a whole.
+-- Adds counters to a run. With source_id also to the counters of that source in the run; of all of them only the
+-- numbers are then added to the run as a whole.
 --
 -- ends      a post or a source of the run has ended. A push ends with its post, a pull with the last of its sources. So
 --           a caller that gives up the lease of a source does so before this call.
@@ -32,7 +32,7 @@ BEGIN
     WHERE r.workspace_id = p_workspace_id
       AND r.run_id = p_run_id;
 
-    -- The row is held now, so of the last two sources one sees that the other has ended.
+    -- The row is locked now, so of the last two sources one sees that the other has ended.
     IF p_ends THEN
         UPDATE ingest_runs r
         SET finished_at = clock_timestamp()

@@ -1,7 +1,7 @@
 -- fail_push(workspace_id, endpoint_id, trace_id, code) -> the run of a push that failed on our side
 --
--- Its own transaction was rolled back, so this is all that is left of it: a finished run that says why. No receipt,
--- so the sender's repetition is accepted.
+-- Its own transaction was rolled back, so a finished run with the code is all that is stored. No receipt, so the sender
+-- may repeat the request.
 CREATE OR REPLACE FUNCTION fail_push(p_workspace_id uuid, p_endpoint_id uuid, p_trace_id text, p_code text)
 RETURNS uuid
 LANGUAGE sql

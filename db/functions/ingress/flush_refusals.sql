@@ -1,8 +1,8 @@
--- flush_refusals(workspace_id, endpoint_id) -> of how many endpoints something was told
+-- flush_refusals(workspace_id, endpoint_id) -> for how many endpoints refusals were recorded
 --
--- Tells what was refused and not told yet: a finished run with its counters and one event per action, with meta.count.
--- Without arguments of every endpoint, for a timer: the last refusals of a burst are told although no other follows.
--- An endpoint that was told of within the last second waits, and so does one that somebody is just counting for.
+-- Records the refusals that have no event yet: a finished run with its counters and one event per action, with
+-- meta.count. Without arguments for every endpoint, called by a timer: the last refusals of a burst are recorded
+-- although no other follows. Endpoints recorded within the last second, or locked by another call, are skipped.
 --
 -- Appends   ingress_rate_limited | ingress_payload_rejected | ingress_dedup_dropped | ingress_config_error
 -- Locks     ingress_gates

@@ -1,20 +1,20 @@
 -- preview_post(workspace_id, endpoint_id, post, payload_hash) -> what would become of a push, and why
 --
 -- Decides for every channel of the workspace at once, also for those that the post does not go to. The rules are those
--- of admit_posts and enqueue_messages_and_deliveries; STABLE, so it can neither write nor lock, and all of it is seen
--- at one moment.
+-- of admit_posts and enqueue_messages_and_deliveries; STABLE, so it can neither write nor lock, and reads everything as
+-- of one moment.
 --
 -- post         as for enqueue_messages_and_deliveries, without renderings; a content_hash of null is not known yet.
---              With a request it is staged first, if a channel takes it by its own tags
+--              A post with a request would be staged first, if a channel takes it by its own tags
 -- Returns      {"workspace_status",
 --               "receipt": null | {"of", "run_id", "until"},      the earlier request that this one repeats
 --               "retry_after_ms",                                 what the gate would ask for; null lets it pass
 --               "message_id",                                     of the same content, else null
---               "tags",                                           those that it is routed by: of the content, once it
---                                                                 was seen
+--               "tags",                                           the tags for routing: of the content, once it was
+--                                                                 seen
 --               "channels": [{"channel_id", "platform", "title", "profile_hash",
---                             "routed", "kept_by",                all that keeps the post away, by name
---                             "facts",                            the settings that kept_by and waits_for speak of
+--                             "routed", "kept_by",                all reasons against the channel, by name
+--                             "facts",                            the settings that kept_by and waits_for refer to
 --                             "twin": null | {"delivery_id", "status", "until"},
 --                             "waits_for", "opens_at"}],          opens_at: null is never
 --               "profiles": […]}                                  of missing_profiles: all that it is routed to

@@ -1,8 +1,8 @@
 -- read_signing_secrets(endpoint_id) -> each secret that may have signed a push to this endpoint, with the endpoint
 --
 -- An endpoint has at most two: the credential of platform 'webhook' named by its id, and one named id:next, valid
--- beside it while senders change over. Sealed ones only: a secret is never told, what is sealed opens under its own
--- name. The id alone says nothing about the tenant; the caller believes it when a signature fits.
+-- beside it while senders change over. Sealed ones only: no secret is returned in clear, and ciphertext opens only
+-- under its own name. The id alone does not prove the tenant; the caller trusts it when a signature matches.
 CREATE OR REPLACE FUNCTION read_signing_secrets(p_endpoint_id uuid)
 RETURNS TABLE (
     workspace_id uuid,

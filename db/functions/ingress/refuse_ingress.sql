@@ -1,11 +1,11 @@
 -- refuse_ingress(workspace_id, endpoint_id, kind, action, counter, detail, trace_id, count)
 --
--- Requests of a known endpoint were refused, all for one reason. Leaves the event and a finished run with its counter;
--- refusals of one endpoint within a second are told as one per action, with meta.count, by the first refusal or the
--- first flush_refusals after that second.
+-- Requests of a known endpoint were refused, all for one reason. Writes the event and a finished run with its counter;
+-- refusals of one endpoint within a second share one event per action, with meta.count, written by the first refusal or
+-- the first flush_refusals after that second.
 --
--- detail    {"code", "payload_ref"}: the event's error, but for payload_ref, which is the event's own; of several that
---           are told as one the first that came with a payload counts
+-- detail    {"code", "payload_ref"}: the event's error, except payload_ref, which is the event's own; of several in one
+--           event, the first that came with a payload counts
 -- Locks     ingress_gates
 CREATE OR REPLACE FUNCTION refuse_ingress(
     p_workspace_id uuid,

@@ -54,7 +54,7 @@ BEGIN
            OR NOT EXISTS (
                SELECT 1
                FROM (
-                   -- Not by workspace: a plan that was made while the table was empty would take the primary key for as
+                   -- Without workspace_id: a plan made while the table was empty would take the primary key for as
                    -- good, and read all receipts for each.
                    SELECT r.workspace_id
                    FROM ingress_receipts r
@@ -67,7 +67,7 @@ BEGIN
            )
         ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO UPDATE
         SET run_id = r.run_id
-        WHERE false -- nothing is changed: it waits for whoever came first, and keeps the receipt where it is
+        WHERE false -- changes nothing: it waits for the first one, whose receipt stays
         RETURNING r.run_id
     )
     SELECT coalesce(array_agg(t.run_id), '{}') INTO _taken FROM taken t;

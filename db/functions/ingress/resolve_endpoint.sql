@@ -1,6 +1,6 @@
--- resolve_endpoint(kind, secret_hash) -> the one enabled endpoint behind this secret, or nothing
+-- resolve_endpoint(kind, secret_hash) -> the one enabled endpoint with this secret, or nothing
 --
--- The only way a request gets its tenant.
+-- The only way to find the tenant of a request.
 CREATE OR REPLACE FUNCTION resolve_endpoint(p_kind text, p_secret_hash text)
 RETURNS TABLE (
     workspace_id uuid,

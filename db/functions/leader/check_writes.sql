@@ -1,11 +1,11 @@
 -- check_writes() -> nothing, when the database can write
 --
--- What /readyz asks: a standby, a database that was set to read-only and a disk that is full answer a SELECT as ever.
--- Writes a record of the log, which a commit makes durable, and a small temporary file, which the data's disk must have
--- room for: no row, so nothing that would have to be vacuumed.
+-- For /readyz: a standby, a read-only database and a full disk still answer a SELECT. Writes a WAL record, which a
+-- commit makes durable, and a small temporary file, for which the data's disk must have room: no row, so nothing that
+-- has to be vacuumed.
 --
--- Raises       25006 (read_only_sql_transaction) when nothing may be written, 53100 (disk_full) and what else the
---              server says when it cannot be.
+-- Raises       25006 (read_only_sql_transaction) when nothing may be written, 53100 (disk_full), and other errors of
+--              the server when it cannot write.
 CREATE OR REPLACE FUNCTION check_writes()
 RETURNS void
 LANGUAGE plpgsql
@@ -17,6 +17,6 @@ BEGIN
         RAISE EXCEPTION 'the database is read-only' USING ERRCODE = 'read_only_sql_transaction';
     END IF;
     PERFORM pg_logical_emit_message(true, 'autopost', '');
-    -- More than work_mem, so it is kept in a file.
+    -- More than work_mem, so it goes to a file.
     PERFORM count(*) FROM generate_series(1, 10000);
 END $$;

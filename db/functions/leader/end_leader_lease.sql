@@ -1,6 +1,6 @@
--- end_leader_lease(round, holder)
+-- end_leader_lease(job, holder)
 --
--- Says that the round is done, so that the next one is due by its time. Changes nothing when it is another's by now.
+-- Marks the job as done, so that it is due again by its interval. Changes nothing when another holder has it by now.
 CREATE OR REPLACE FUNCTION end_leader_lease(p_job text, p_holder uuid)
 RETURNS void
 LANGUAGE sql

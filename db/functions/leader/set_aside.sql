@@ -1,11 +1,11 @@
 -- set_aside(workspace_id, work, failures, wait, error) -> void
 --
--- A loop of a service failed for this workspace and leaves it alone until then: the others are served meanwhile. `why`
--- and the alert `set_aside` tell of it. Zero failures: it works again, and nothing is left to tell.
+-- A loop of a service failed for this workspace and skips it for `wait`: the others are served meanwhile. `why` and the
+-- alert `set_aside` show it. Zero failures: it works again, and the entry is deleted.
 --
--- failures     in a row, of this one; where others of the same work fail too, they are counted on
+-- failures     in a row, of this loop; where other loops of the same work fail too, they are counted together
 -- work         what failed: claim | commit | renew | recover | …; the zero workspace stands for the installation
--- error        a class or a code, never the words of an error: those may quote a row
+-- error        a class or a code, never the text of an error: that may quote a row
 -- Changes      set_aside
 CREATE OR REPLACE FUNCTION set_aside(
     p_workspace_id uuid,

@@ -1,11 +1,11 @@
--- take_leader_lease(round, holder, lease, every) -> whether this holder may do the round now
+-- take_leader_lease(job, holder, lease, every) -> whether this holder may run the job now
 --
--- One of the monitor's replicas does each round, and nobody has to tell the others: whoever asks first when the round
--- is due holds it until it ends it or stops renewing. The holder asks again to renew.
+-- One of the monitor's replicas runs each job, without any message between them: the first that asks when the job is
+-- due holds it until it ends it or stops renewing. The holder calls again to renew.
 --
--- true      it is this holder's already, and the lease now ends later; or it is due: `every` has passed since the last
---           one began; or whoever began the last one let its lease run out without ending it
--- false     another holder is at it, or it is not time yet
+-- true      this holder has it already, and the lease now ends later; or it is due: `every` has passed since the last
+--           run began; or the holder of the last run let its lease expire without ending it
+-- false     another holder runs it, or it is not due yet
 CREATE OR REPLACE FUNCTION take_leader_lease(p_job text, p_holder uuid, p_lease interval, p_every interval)
 RETURNS boolean
 LANGUAGE sql

@@ -1,8 +1,8 @@
 -- end_upload(workspace_id, channel_id, now)
 --
 -- A call that carried media has ended now. The platform counts it when its last byte has arrived, so the next call of
--- the channel keeps its distance from this end, not from the slot in which the call began. In the token group it counts
--- as one call more, at this time: its own slot is long over.
+-- the channel keeps its distance from this end, not from the slot in which the call began. In the rate group it counts
+-- as one more call at this time: its own slot is long past.
 --
 -- Changes      channels.next_allowed_at, platform_limits.next_allowed_at: later only
 -- Locks        platform_limits, channels: in that order

@@ -1,7 +1,7 @@
 -- finish_media_deletion(workspace_id, blob_ref, deletion_token) -> whether the mark was still the caller's
 --
--- The object was deleted from the store. Deletes its row in media_origin and what providers hold of it (media_blobs).
--- False when another call has taken the mark over: then that caller finishes the deletion.
+-- The object was deleted from the store. Deletes its row in media_origin and the uploads of it (media_blobs).
+-- False when another call has taken over the mark: then that caller finishes the deletion.
 --
 -- Locks     media_origin, media_blobs: each by key
 CREATE OR REPLACE FUNCTION finish_media_deletion(p_workspace_id uuid, p_blob_ref text, p_deletion_token uuid)

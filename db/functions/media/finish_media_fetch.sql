@@ -1,8 +1,8 @@
 -- finish_media_fetch(workspace_id, url_hash, lease_token, blob_ref, origin_url, sha256, content_type, …)
 --
--- The bytes of a fetch lie in the store: from now on they are an origin, and whoever waits for the URL has them. True
--- whoever says so, so the origin needs no fence; the fetch is finished only for its holder. Fetches of long ago that
--- leave nothing to account for are forgotten, a few at a time.
+-- The bytes of a fetch are in the store: they become an origin, and all posts that wait for the URL have them. A stored
+-- object is valid whatever lease stored it, so the origin needs no fence; the fetch ends only for its holder. Old
+-- fetches without unregistered objects are deleted, a few at a time.
 --
 -- Locks     media_origin, media_fetches by key
 CREATE OR REPLACE FUNCTION finish_media_fetch(

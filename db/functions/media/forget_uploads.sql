@@ -1,6 +1,6 @@
 -- forget_uploads(workspace_id, provider, bot_id, blob_refs, provider_ids) -> nothing
 --
--- The provider does not know these ids any more: who needs such a blob next brings it again. An id that was
+-- The provider does not know these ids any more: the next claim that needs such a blob uploads it again. An id that was
 -- replaced meanwhile stays.
 --
 -- Changes      media_blobs

@@ -1,9 +1,9 @@
 -- keep_uploads(workspace_id, provider, bot_id, blob_refs, kinds, provider_ids, lifetimes) -> nothing
 --
--- The provider holds these blobs now, for this bot, under these ids; a null lifetime is for ever. True whoever says
--- so, so no fence: an id that a lost claim got is as good as any.
+-- The provider holds these blobs now, for this bot, under these ids; a null lifetime is unlimited. No fence: an id that
+-- a lost claim got is as good as any.
 --
--- Changes      media_blobs; whoever waited for the upload finds it held
+-- Changes      media_blobs; claims that wait for the upload find it held
 -- Locks        media_blobs by key
 CREATE OR REPLACE FUNCTION keep_uploads(
     p_workspace_id uuid,

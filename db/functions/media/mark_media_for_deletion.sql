@@ -1,10 +1,10 @@
 -- mark_media_for_deletion(bucket, keep, keep_large, large_bytes, lease, after, limit) -> {"deletions": […], "after"}
 --
 -- The first of three steps that delete an object: mark it, delete it from the store, finish_media_deletion. Readers do
--- not see a marked object. Whoever stores the same bytes waits (note_media_put). The mark expires after `lease`: the
+-- not see a marked object. A fetch of the same bytes waits (note_media_put). The mark expires after `lease`: the
 -- caller deletes within that time or not at all. A later call takes over an expired mark.
 --
--- Chosen       objects in this bucket that nothing refers to (media_is_live) and that nobody has used for `keep`, or
+-- Chosen       objects in this bucket that nothing refers to (media_is_live) and that were not used for `keep`, or
 --              for `keep_large` when it is a video of at least large_bytes. Never an object that was used within the
 --              last day: a post may be about to refer to it.
 -- deletions    [{"workspace_id", "blob_ref", "origin_url", "deletion_token"}]
@@ -71,7 +71,7 @@ BEGIN
     INTO _workspaces, _refs, _page
     FROM held h;
 
-    -- A new statement, so that it sees a put that was noted while the lock was waited for.
+    -- A new statement, so that it sees a put that was noted while it waited for the lock.
     WITH marked AS (
         UPDATE media_origin o
         SET deleting_until = clock_timestamp() + p_lease,

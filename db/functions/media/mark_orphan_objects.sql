@@ -50,7 +50,7 @@ BEGIN
     )
     SELECT coalesce(jsonb_agg(to_jsonb(d)), '[]') INTO _deletions FROM marked d;
 
-    -- From here on the origin accounts for the object, whether it lives or is to be deleted.
+    -- From here on the object is registered in media_origin, whether it is live or to be deleted.
     WITH known AS MATERIALIZED (
         SELECT f.workspace_id, f.url_hash, array_agg(s.blob_ref) AS refs
         FROM jsonb_to_recordset(_strays) AS s (workspace_id uuid, blob_ref text)

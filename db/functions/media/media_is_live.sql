@@ -1,8 +1,8 @@
 -- media_is_live(workspace_id, blob_ref) -> whether something refers to this object, or is about to
 --
--- Live      named by a message (its renderings and deliveries go with it), by a post whose media is still being
---           fetched, by a publication that is not out yet, by a reply that is not sent; or about to be written: whoever
---           noted a put has a day to make an origin of it
+-- Live      used by a message (its renderings and deliveries go with it), by a post whose media is still being
+--           fetched, by a publication that is not out yet, by a reply that is not sent; or about to be written: a
+--           noted put has a day to become an origin
 CREATE OR REPLACE FUNCTION media_is_live(p_workspace_id uuid, p_blob_ref text)
 RETURNS boolean
 LANGUAGE sql
@@ -12,7 +12,7 @@ SET enable_seqscan = off
 AS $$
     SELECT EXISTS (
         SELECT 1
-        FROM ( -- by the picture first: a workspace has many messages, and few of them show it
+        FROM ( -- by the object first: few of a workspace's many messages use it
             SELECT m.workspace_id
             FROM messages m
             WHERE m.payload -> 'media' <> '[]'

@@ -1,9 +1,9 @@
 -- note_media_put(workspace_id, url_hash, lease_token, blob_ref) -> whether the object may be written now
 --
--- Said before the bytes of a fetch are stored, so that whatever happens next the object is known: in puts until
--- finish_media_fetch has made it an origin, and until then nobody collects it. False when the fetch has passed on.
--- False also while the same object is being collected: it could be gone right after it was written. The post is given
--- back then, and whoever has it next finds that over.
+-- Called before the bytes of a fetch are stored, so that the object is known whatever happens next: it is in puts until
+-- finish_media_fetch has made it an origin, and until then it is not deleted. False when the fetch has passed on.
+-- False also while the same object is being deleted: it could be gone right after it was written. The post is then
+-- given back, and its next worker finds the deletion finished.
 --
 -- Changes   media_fetches.puts; fetching -> staged, without counting the attempt
 -- Locks     the name of the object, then media_origin, media_fetches, staged_posts: each by key
@@ -16,7 +16,7 @@ DECLARE
     _deleting_until timestamptz;
     _post_id uuid;
 BEGIN
-    -- Of an object that has no origin there is no row to hold; mark_orphan_objects takes the same lock.
+    -- An object without an origin has no row to lock; mark_orphan_objects takes the same lock.
     PERFORM pg_advisory_xact_lock(hashtextextended(p_workspace_id || p_blob_ref, 0));
     SELECT o.deleting_until
     INTO _deleting_until

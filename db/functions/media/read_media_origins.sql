@@ -1,7 +1,7 @@
--- read_media_origins(workspace_id, blob_refs) -> what is known of the stored media that a post names
+-- read_media_origins(workspace_id, blob_refs) -> what is known of the stored media that a post uses
 --
--- A ref that this workspace has not stored has no row, also when another one has it, and neither has one that is being
--- collected. What is found stays at least until tomorrow: the caller is about to name it.
+-- A ref that this workspace has not stored has no row, even if another workspace has it; nor has one that is being
+-- deleted. The objects found stay at least until tomorrow: the caller is about to refer to them.
 --
 -- Locks     media_origin by key; see touch_media_origins
 CREATE OR REPLACE FUNCTION read_media_origins(p_workspace_id uuid, p_blob_refs text[])

@@ -1,12 +1,12 @@
 -- remember_media_origin(workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, width, height, name)
 --
--- Says where the bytes of a blob lie and what they are, once they lie there. Saying it again moves last_seen_at, and
--- brings up to date what it says; what it leaves null stays as it was.
+-- Registers a stored blob: where its bytes are, and what they are. A repeated call moves last_seen_at and updates what
+-- it gives; null keeps the stored value.
 --
 -- origin_url   s3://<bucket>/<workspace_id>/media/<sha256 in hex>
 -- Locks        media_origin, by key
--- Raises       AP012 while the object is being collected: it may be gone in a moment. note_media_put says before it is
---              written whether it may be.
+-- Raises       AP012 while the object is being deleted: it may be gone in a moment. note_media_put says before the
+--              write whether it is allowed.
 CREATE OR REPLACE FUNCTION remember_media_origin(
     p_workspace_id uuid,
     p_blob_ref text,

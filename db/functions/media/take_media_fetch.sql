@@ -1,11 +1,11 @@
 -- take_media_fetch(workspace_id, post_id, lease_token, url_hash) -> whether this post's worker fetches the URL
 --
 -- A URL is fetched by one post of a workspace at a time, on all replicas together. What was fetched after a post was
--- taken in is as fresh as what it would fetch itself, also when it had to start again.
+-- accepted is as fresh as its own fetch would be, also when the post had to start again.
 --
 -- Verdicts     held     fetched already, as blob_ref
 --              ours     to be fetched now, by the holder of this lease
---              busy     another post is at it: ask again. It is over with the lease of that post.
+--              busy     another post is fetching it: ask again. Its claim on the URL ends with its lease.
 --              stale    the lease has passed on
 -- Changes      media_fetches.post_id, lease_token
 -- Locks        media_origin (see touch_media_origins), media_fetches: each by key

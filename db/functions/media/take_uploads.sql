@@ -1,14 +1,14 @@
 -- take_uploads(workspace_id, delivery_id, claim_token, provider, bot_id, blob_refs, kinds) -> one row per blob
 --
--- Before a claim sends media: what the provider already holds for this bot, and what this claim must bring there.
--- A blob is brought by one claim at a time, on all replicas together. All that is missing is taken, or nothing.
+-- Before a claim sends media: what the provider already holds for this bot, and what this claim must upload.
+-- A blob is uploaded by one claim at a time, on all replicas together. All missing ones are taken, or none.
 --
 -- Verdicts     held     under provider_id, as this kind (a photo's id is no good for a document)
---              ours     not there, and now this claim's to bring: its origin comes with it
---              busy     another claim is bringing it: nothing was taken, ask again. It is over with that claim, or when
---                       it takes longer than five seconds and one for every megabyte: bringing it twice is better than
+--              ours     missing, and now this claim's to upload: its origin comes with it
+--              busy     another claim is uploading it: nothing was taken, ask again. It ends with that claim, or when
+--                       it takes longer than five seconds and one for every megabyte: a second upload is better than
 --                       letting all channels wait for a worker that died or a platform that does not answer.
---              missing  not there, and the origin is gone
+--              missing  not uploaded, and the origin is gone
 -- Changes      media_blobs.upload_*
 -- Locks        media_blobs by key
 CREATE OR REPLACE FUNCTION take_uploads(

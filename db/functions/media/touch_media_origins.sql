@@ -1,9 +1,9 @@
 -- touch_media_origins(workspace_id, blob_refs) -> nothing
 --
--- Somebody is about to name these: from here on they are young, so that nobody collects them before that is committed.
--- What was seen within the hour is young enough, and costs no write.
+-- The caller is about to refer to these objects: they count as used now, so that none is deleted before the commit.
+-- An object used within the hour needs no write.
 --
--- Locks     media_origin by key, waiting for whoever marks one of them for deletion
+-- Locks     media_origin by key, waiting for a transaction that marks one of them for deletion
 CREATE OR REPLACE FUNCTION touch_media_origins(p_workspace_id uuid, p_blob_refs text[])
 RETURNS void
 LANGUAGE sql

@@ -1,12 +1,12 @@
 -- claim_pull_sources(limit, lease, per_workspace, trace_id) -> sources that are due, each with a lease for the caller
 --
 -- A tick: of the due sources of all active workspaces at most `limit`, the longest due first, workspaces in turn, and
--- in no workspace more than `per_workspace` at the same time, whoever pulls them. Each workspace of the tick gets one
--- run. A source whose lease ran out is due again; the run that it belonged to says that it was lost.
--- A source without an enabled endpoint is not handed out: it leaves ingress_config_error and rests.
+-- in no workspace more than `per_workspace` at the same time, on all replicas. Each workspace of the tick gets one run.
+-- A source whose lease expired is due again; the run that it belonged to says that it was lost.
+-- A source without an enabled endpoint is not leased: it leaves ingress_config_error and waits.
 --
 -- Appends      ingress_config_error
--- Locks        pull_sources (what others hold is passed over), ingest_runs by key
+-- Locks        pull_sources (SKIP LOCKED), ingest_runs by key
 CREATE OR REPLACE FUNCTION claim_pull_sources(
     p_limit int,
     p_lease interval,

@@ -1,18 +1,18 @@
 -- finish_pull(workspace_id, source_id, token, outcome, error, wait, more) -> whether the lease was still the caller's
 --
--- A pull ended: says when the next one is, gives up the lease, and tells the run; a run ends with its last source.
+-- A pull ended: sets when the next one is, gives up the lease, and updates the run; a run ends with its last source.
 --
 -- Outcomes     ok, unchanged    the next after the interval of the source, or at once when there is `more` to read
---              failed           after pull_delay; the source asked for `wait`; pull_failed says why
---              rejected         as failed: what the source sent cannot be taken in, ingress_payload_rejected says why
---              config_error     as failed: the source makes no sense, ingress_config_error says why
+--              failed           after pull_delay; `wait` is what the source asked for; pull_failed says why
+--              rejected         as failed: what the source sent cannot be accepted, ingress_payload_rejected says why
+--              config_error     as failed: the source is misconfigured, ingress_config_error says why
 --              interrupted      as if it had never been claimed
--- Each failure appends one event; a source that keeps failing rests longer each time, so these are few.
+-- Each failure appends one event; a source that keeps failing waits longer each time, so these are few.
 --
--- error        {"code", "message"}: redacted and shortened, wherever it is kept
+-- error        {"code", "message"}: stored redacted and shortened
 -- Appends      pull_failed, ingress_config_error, ingress_payload_rejected
 -- Locks        pull_sources, ingest_runs, by key
--- Raises       AP011 for an outcome that is not one of these
+-- Raises       AP011 for an unknown outcome
 CREATE OR REPLACE FUNCTION finish_pull(
     p_workspace_id uuid,
     p_source_id text,

@@ -1,21 +1,21 @@
 -- ingest_pull_chunk(workspace_id, source_id, endpoint_id, token, posts, refused, cursor, last, lease)
--- -> what became of it
+-- -> the verdict
 --
--- A chunk of what a source brought, in one transaction: receipts, messages, deliveries and the cursor, or none of them.
--- A post whose source_ref has a receipt is passed over, so reading again what was read before does no harm, and
--- whatever fails leaves the cursor where it was. A receipt that was released counts as none.
+-- A chunk of what a source returned, in one transaction: receipts, messages, deliveries and the cursor, or none of
+-- them. A post whose source_ref has a receipt is skipped, so reading the same items again does no harm, and any failure
+-- leaves the cursor where it was. A receipt that was released counts as none.
 --
 -- posts        as for enqueue_messages_and_deliveries, each with its source_ref, in the order in which channels show
---              them; or as for stage_post, with a request, where media is still to be fetched. What no channel takes is
---              told, keeps its receipt, and is not staged
--- refused      [{"source_ref", "code", "message", …}]: items that make no sense; told once, redacted and shortened, and
---              never looked at again.
+--              them; or as for stage_post, with a request, where media is still to be fetched. A post that no channel
+--              takes gets an event, keeps its receipt, and is not staged
+-- refused      [{"source_ref", "code", "message", …}]: invalid items; recorded once, redacted and shortened, and never
+--              read again.
 --              With "quiet": true it is only counted, as passed_over: what a new source is not to post
 -- cursor       see store_pull_cursor
 -- Verdicts     taken              with the counters that the run was given; no_channel is there when it is not 0
 --              missing_profiles   compile these and call again; nothing was written
---              stopped            source, endpoint or workspace no longer take anything in; nothing was written
---              stale              the lease is another's; nothing was written
+--              stopped            source, endpoint or workspace no longer accept anything; nothing was written
+--              stale              another holder has the lease; nothing was written
 -- Appends      what enqueue appends, ingress_dedup_dropped for twins within the response, ingress_payload_rejected
 -- Locks        pull_sources, messages, …: the order of all functions, then pull_receipts, pull_cursors and ingest_runs
 CREATE OR REPLACE FUNCTION ingest_pull_chunk(
@@ -69,11 +69,11 @@ BEGIN
         RETURN jsonb_build_object('verdict', 'stopped');
     END IF;
 
-    -- Nobody else writes receipts of this source while its row is held.
+    -- No other transaction writes receipts of this source while its row is locked.
     WITH given AS MATERIALIZED (
         SELECT g.post, g.place, g.post ->> 'source_ref' AS source_ref,
                row_number() OVER (PARTITION BY g.post ->> 'source_ref' ORDER BY g.place) = 1
-                   AND ( -- counted, so that each is looked up by key, whatever the planner estimates
+                   AND ( -- counted: one look-up by key each, whatever the planner estimates
                        SELECT count(*)
                        FROM pull_receipts r
                        WHERE r.workspace_id = p_workspace_id

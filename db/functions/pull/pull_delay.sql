@@ -1,7 +1,7 @@
--- pull_delay(every, failures, wait, jitter) -> how long a source rests after its pull failed
+-- pull_delay(every, failures, wait, jitter) -> how long a source waits after its pull failed
 --
--- Its interval, doubling with each failure in a row, up to six hours or its interval if that is longer, ± 20 %. What
--- the source asked for is waited for at least, up to a day. `jitter` is a number in [0, 1); tests fix it.
+-- Its interval, doubling with each failure in a row, up to six hours or its interval if that is longer, ± 20 %. The
+-- wait that the source asked for is the minimum, up to a day. `jitter` is a number in [0, 1); tests fix it.
 CREATE OR REPLACE FUNCTION pull_delay(
     p_every interval,
     p_failures int,

@@ -1,7 +1,7 @@
 -- record_pull_refusals(workspace_id, endpoint_id, source_id, run_id, trace_id, source_refs, refused)
 --
--- Appends an event for the items of a chunk that have a receipt already (source_refs: the first five are named), and
--- one for each item that was refused. Text from the source is redacted and shortened.
+-- Appends one event for the items of a chunk that have a receipt already (source_refs: the first five are named), and
+-- one for each refused item. Text from the source is redacted and shortened.
 --
 -- Appends   ingress_dedup_dropped, ingress_payload_rejected
 CREATE OR REPLACE FUNCTION record_pull_refusals(

@@ -1,9 +1,9 @@
 -- release_pull_receipt(workspace_id, source_id, source_ref) -> whether the item may come again
 --
--- What the source brought came to nothing: the next pull may bring it again, and reads the whole answer for it. After
--- three times the receipt stays, so that an item that never will be had is not asked for for ever.
+-- The item could not be posted: the next pull may deliver it again, and reads the whole response for it. After three
+-- failures the receipt stays, so that an item that never succeeds is not requested for ever.
 --
--- Changes   pull_receipts.failures, released_at; takes etag and last_modified out of the cursor
+-- Changes   pull_receipts.failures, released_at; removes etag and last_modified from the cursor
 -- Locks     pull_sources, pull_receipts, pull_cursors: each by key
 CREATE OR REPLACE FUNCTION release_pull_receipt(p_workspace_id uuid, p_source_id text, p_source_ref text)
 RETURNS boolean
@@ -14,7 +14,7 @@ DECLARE
     _most_failures CONSTANT int := 3;
     _released boolean;
 BEGIN
-    -- A chunk holds this row too: one that is being taken in comes before or after, so it sees what was released.
+    -- A chunk locks this row too: it runs entirely before or after this call, and then sees the release.
     PERFORM 1
     FROM pull_sources s
     WHERE s.workspace_id = p_workspace_id

@@ -1,6 +1,6 @@
 -- store_pull_cursor(workspace_id, source_id, run_id, cursor, last)
 --
--- Lays a cursor over the one that the source has; a null removes a name.
+-- Merges a cursor into the one that the source has; a null removes a key.
 --
 -- last      the chunk is the last one of its response. etag and last_modified say that a response was read to its end.
 --           So they are stored only with the last chunk, and not when an item was released since the run began: the
@@ -29,7 +29,7 @@ BEGIN
             WHERE r.workspace_id = p_workspace_id
               AND r.source_id = p_source_id
               AND r.released_at >= i.started_at
-            ORDER BY r.released_at -- along the index of what was released, not the key of the whole source
+            ORDER BY r.released_at -- by the index of released receipts, not the key of the source
             LIMIT 1
         ) AS r
         WHERE i.workspace_id = p_workspace_id

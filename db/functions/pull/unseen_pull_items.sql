@@ -1,6 +1,6 @@
--- unseen_pull_items(workspace_id, source_id, source_refs) -> those of them that this source has not brought yet
+-- unseen_pull_items(workspace_id, source_id, source_refs) -> the refs that this source has not delivered yet
 --
--- Saves compiling what would be passed over. No decision rests on it: ingest_pull_chunk looks again.
+-- Saves compiling items that would be skipped. No decision depends on it: ingest_pull_chunk checks again.
 CREATE OR REPLACE FUNCTION unseen_pull_items(p_workspace_id uuid, p_source_id text, p_source_refs text[])
 RETURNS SETOF text
 LANGUAGE sql

@@ -1,7 +1,7 @@
 -- has_workspace() trigger on messages and ingest_runs, after INSERT, once per statement
 --
--- Their foreign key, for all rows of a statement at once: row by row the keys of a post were a tenth of what taking it
--- in costs the database. The other side is refers_to_posts; a row that is there stays where it is, see
+-- Their foreign key, for all rows of a statement at once: row by row the keys of a post were a tenth of the database's
+-- cost of accepting it. The other side is refers_to_posts; a row cannot change its workspace afterwards, see
 -- check_key_unchanged.
 --
 -- Locks     workspaces FOR KEY SHARE, by key

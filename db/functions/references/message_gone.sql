@@ -1,7 +1,7 @@
 -- message_gone() trigger on messages, after DELETE, once per statement
 --
--- Its renderings go with it. Whoever adds one holds the message (has_message), so the delete has waited for it and this
--- statement, which starts later, sees what was added. What deliveries refer to stays: see refers_to_deliveries.
+-- Deletes its renderings. A transaction that adds one locks the message (has_message), so the delete has waited for it,
+-- and this statement, which starts later, sees what was added. Deliveries protect their message: refers_to_deliveries.
 --
 -- Changes   renderings
 CREATE OR REPLACE FUNCTION message_gone()

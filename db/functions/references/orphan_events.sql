@@ -1,7 +1,7 @@
--- orphan_events(workspace_id) -> what events refer to and is not there, as of the last look (reconcile_events)
+-- orphan_events(workspace_id) -> the missing rows that events refer to, as of the last pass (reconcile_events)
 --
 -- what         'delivery', 'message' or 'channel'; ref is its id
--- events       how many of them point at it, since when, and the first of them
+-- events       how many of them refer to it, since when, and the first of them
 -- workspace_id null is all of them
 CREATE OR REPLACE FUNCTION orphan_events(p_workspace_id uuid DEFAULT NULL)
 RETURNS TABLE (

@@ -1,15 +1,15 @@
 -- reconcile_events(limit) -> {"events", "missing", "over"}
 --
--- Looks at the next events of the log, by key, and notes what they refer to and is not there: missing_references. The
--- log has no foreign keys, so this is what finds a row that was lost. Where it came to is kept; at the end of the log
--- it begins anew, and what was noted before and not seen again is struck off.
+-- Reads the next events of the log, by key, and stores which rows they refer to are missing: missing_references. The
+-- log has no foreign keys, so this is what finds a lost row. The position is kept; at the end of the log it starts
+-- again, and entries from before that were not seen again are deleted.
 --
--- Not missing  what was forgotten on purpose: a delivery that had ended, or a message, whose last change was before
---              what `retention_marks` says. Of a delivery only checkpoints are left by then, and they tell when it last
---              changed and how it ended; any other event is as old as it says. An hour of grace: an event is written a
---              little after the row.
--- over         this was the last of the log
--- Cost         one probe for each different thing that these events refer to
+-- Not missing  what was deleted on purpose: a delivery that had ended, or a message, whose last change was before
+--              what `retention_marks` says. Of a delivery only checkpoints are left by then, and they hold when it last
+--              changed and how it ended; for any other event its own time counts. An hour of grace: an event is written
+--              a little after the row.
+-- over         this was the end of the log
+-- Cost         one probe for each distinct row that these events refer to
 -- Locks        walk_cursors: one caller at a time
 CREATE OR REPLACE FUNCTION reconcile_events(p_limit int, p_most int DEFAULT 10000)
 RETURNS jsonb

@@ -1,7 +1,7 @@
 -- refers_to_channels() trigger on platform_limits, after DELETE or a change of its key
 --
--- A claim takes nothing for a channel whose rate group has no row, and nothing else would tell. It is not made anew
--- by itself either: nobody would know its rate, and without one it would have no limit.
+-- A claim takes nothing for a channel whose rate group has no row, and nothing else would report it. The row is not
+-- recreated either: its rate would be unknown, and without one it would have no limit.
 --
 -- Raises    foreign_key_violation while a channel is in this rate group
 CREATE OR REPLACE FUNCTION refers_to_channels()

@@ -1,8 +1,8 @@
 -- refers_to_deliveries() trigger on channels and messages, after DELETE or a change of their key
 --
--- What a delivery belongs to stays as long as the delivery. The other side of this foreign key is in
--- deliveries_after_insert: whoever inserts a delivery holds its message and channel_due FOR KEY SHARE, so a delete
--- waits for it, and then looks.
+-- A channel or message stays as long as its deliveries. The other side of this foreign key is in
+-- deliveries_after_insert: an insert of a delivery locks its message and channel_due FOR KEY SHARE, so a delete waits
+-- for it, and then checks.
 --
 -- Raises    foreign_key_violation while a delivery refers to the row
 CREATE OR REPLACE FUNCTION refers_to_deliveries()

@@ -1,7 +1,7 @@
 -- refers_to_posts() trigger on workspaces and workspace_endpoints, after DELETE or a change of their key
 --
--- What messages, runs and receipts belong to stays as long as they do. The other side of these foreign keys is in
--- has_workspace and has_endpoint: who comes second waits for who came first, and then looks.
+-- A workspace or endpoint stays as long as its messages, runs and receipts. The other side of these foreign keys is in
+-- has_workspace and has_endpoint: the second transaction waits for the first, and then checks.
 --
 -- Raises    foreign_key_violation while one of them refers to the row
 CREATE OR REPLACE FUNCTION refers_to_posts()
