@@ -1,13 +1,13 @@
--- adopt_stream(holder, created, first_seq, last_seq, messages, max_age) -> what became of the stream
+-- adopt_stream(holder, created, first_seq, last_seq, messages, max_age) -> what happened to the stream
 --
--- Compares the stream that is there with the one that was written to. NATS may have lost its disk, somebody may have
--- deleted the stream, emptied it or brought back an older copy: then all events that would still be in it, from the
--- week of `max_age` ago on, go there again. Whoever listens knows an event by its id.
+-- Compares the current stream with the one that was written to. NATS may have lost its disk, or an operator may have
+-- deleted the stream, emptied it or restored an older copy: then all events that would still be in it, from the week of
+-- `max_age` ago on, are published again. Consumers recognise an event by its id.
 --
--- null      it is as it was, or the round is another's by now
+-- null      it is unchanged, or another holder has the relay by now
 -- again     everything will be published again
--- cut       the same, and what is in it was written after its beginning was taken away: it must go, or it would stand
---           before what it follows
+-- cut       the same, and its beginning was removed while later messages stayed: these must be deleted, or they would
+--           come before earlier ones
 -- first_seq null: the stream has limits besides its age, and loses its beginning to them
 -- Locks     leader_leases, relay_state
 CREATE OR REPLACE FUNCTION adopt_stream(
@@ -35,7 +35,7 @@ BEGIN
     _goes_on := _known.stream_created = p_created
                 AND p_last_seq >= _known.stream_seq
                 AND (p_messages > 0 OR _known.stream_seq = 0);
-    -- What came after a mark is too young to have left by its age; a minute for clocks that differ.
+    -- Messages after a mark are too young to have expired; one minute for differing clocks.
     _begins := NOT EXISTS (
         SELECT 1
         FROM relay_marks m
@@ -53,7 +53,7 @@ BEGIN
         stream_seq = CASE WHEN _goes_on OR p_messages = 0 THEN 0 ELSE p_last_seq END,
         sweep_from = CASE WHEN floor_seq > 0 THEN 0 END,
         lo = '0', hi = '0', seq_done = 0, seq_top = 0, seq_passed = 0, by_seq = false,
-        -- By whole partitions, so that reading along seq meets nothing that is too old.
+        -- By whole partitions, so that reading along seq finds nothing that is too old.
         since = date_trunc('week', clock_timestamp() - p_max_age, 'UTC'),
         updated_at = clock_timestamp()
     WHERE relay = 'audit';

@@ -1,9 +1,9 @@
 -- advance_relay(holder, seq, stream_seq) -> whether the cursor moved
 --
--- Everything up to `seq` of what next_audit_events handed out is in the stream, acknowledged, which now ends at
+-- Everything up to `seq` that next_audit_events returned is in the stream, acknowledged; the stream now ends at
 -- `stream_seq`.
 --
--- false     the round of the relay is another's by now, and so is the cursor
+-- false     another holder has the relay by now, and the cursor with it
 -- Locks     leader_leases, relay_state
 CREATE OR REPLACE FUNCTION advance_relay(p_holder uuid, p_seq bigint, p_stream_seq bigint)
 RETURNS boolean

@@ -1,8 +1,8 @@
--- audit_cursor() -> how far the audit relay has come, as verify_events takes it; null while no relay has ever run here
+-- audit_cursor() -> the position of the audit relay, for verify_events; null while no relay has ever run here
 --
--- {"lo", "hi", "seq_done", "floor_seq"}: an event waits for the relay when lo <= xid and floor_seq < seq, but for those
--- with xid < hi and seq <= seq_done. While everything left is swept along seq, and before the relay has begun in a new
--- cluster where transaction ids mean nothing, only what was passed before that is known to be in the stream.
+-- {"lo", "hi", "seq_done", "floor_seq"}: an event waits for the relay when lo <= xid and floor_seq < seq, except those
+-- with xid < hi and seq <= seq_done. During a sweep along seq, and before the relay has started in a new cluster, where
+-- transaction ids mean nothing, only events published before that are known to be in the stream.
 CREATE OR REPLACE FUNCTION audit_cursor()
 RETURNS jsonb
 LANGUAGE sql

@@ -70,7 +70,7 @@ AS $$
           AND b.delivery_id = e.delivery_id
           AND b.seq < e.seq
           AND b.ts >= p_since
-          AND b.ts <= e.ts + interval '1 minute' -- else every partition were asked
+          AND b.ts <= e.ts + interval '1 minute' -- else every partition is read
           AND b.action NOT IN ('stale_commit', 'payload_accessed')
         ORDER BY b.seq DESC
         LIMIT 1

@@ -1,5 +1,5 @@
--- close_window(state): everything of it was published, and the next one begins where it ended. A sweep is followed by
--- the first window of this cluster.
+-- close_window(state): all of it was published, and the next one begins where it ended. After a sweep comes the first
+-- window of this cluster.
 CREATE OR REPLACE FUNCTION close_window(p_state relay_state)
 RETURNS void
 LANGUAGE sql

@@ -1,4 +1,4 @@
--- holds_relay(holder) -> whether the round of the relay is this holder's, and stays so until the transaction ends
+-- holds_relay(holder) -> whether this holder has the relay job, and keeps it until the transaction ends
 CREATE OR REPLACE FUNCTION holds_relay(p_holder uuid)
 RETURNS boolean
 LANGUAGE sql

@@ -1,6 +1,6 @@
 -- mark_stream(last_seq, max_age)
 --
--- Whatever the audit stream has beyond `last_seq` is younger than now: noted once an hour, and for as long as a message
+-- Messages of the audit stream beyond `last_seq` are younger than now: stored once an hour, for as long as a message
 -- stays. See adopt_stream.
 CREATE OR REPLACE FUNCTION mark_stream(p_last_seq bigint, p_max_age interval)
 RETURNS void

@@ -2,11 +2,11 @@
 --
 -- The relay works in windows of transactions that have all ended: lo <= xid < hi, where hi is the oldest one still
 -- open. Inside a window the order is that of seq, which is the order in which the events of one delivery were written.
--- A window is recorded before its first event is handed out, and never cut: who comes after a crash goes on in the same
--- one.
+-- A window is stored before its first event is returned, and never changed: after a crash the next holder continues in
+-- the same one.
 --
--- none      also when the round of the relay is another's by now
--- Changes   relay_state: opens and closes windows. What was handed out is only passed by advance_relay.
+-- none      also when another holder has the relay by now
+-- Changes   relay_state: opens and closes windows. Only advance_relay moves past events that were returned.
 -- Locks     leader_leases, relay_state
 CREATE OR REPLACE FUNCTION next_audit_events(p_holder uuid, p_limit int)
 RETURNS TABLE (

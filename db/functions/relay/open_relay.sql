@@ -1,12 +1,12 @@
 -- open_relay(holder) -> whether this holder may relay
 --
--- The first thing a relay does. Transaction ids start again when a database is restored into another cluster, so there
--- the windows start again too, and what the former cluster had not relayed is swept in the order of seq: what its last
--- windows did not reach, and whatever was written since.
+-- The first call of a relay. Transaction ids start again when a database is restored into another cluster, so the
+-- windows start again too, and a sweep in the order of seq publishes what the former cluster had not relayed: the rest
+-- of its last windows, and all that was written since.
 --
--- false     the round is another's by now
+-- false     another holder has the relay by now
 -- Locks     leader_leases, relay_state; in a new cluster once the writers of events too, so that none of them still
---           holds a seq at or below the floor. Gives up after two seconds, to be asked again.
+--           holds a seq at or below the floor. Gives up after two seconds; the caller retries.
 CREATE OR REPLACE FUNCTION open_relay(p_holder uuid)
 RETURNS boolean
 LANGUAGE plpgsql
@@ -25,7 +25,7 @@ BEGIN
 
     IF EXISTS (SELECT 1 FROM relay_state WHERE relay = 'audit' AND system_identifier <> _cluster) THEN
         LOCK TABLE ONLY events IN SHARE MODE;
-        -- Of a sweep that was under way itself, lo belongs to a cluster before the last: then all that follows is left.
+        -- After an unfinished sweep, lo belongs to a cluster before the last: then everything beyond it remains.
         UPDATE relay_state
         SET system_identifier = _cluster,
             floor_seq = (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_seq),

@@ -1,7 +1,7 @@
--- open_sweep(state): the window of whatever a former cluster left, whose transactions have all ended, read along seq
+-- open_sweep(state): the window of all that a former cluster left, whose transactions have all ended, read along seq
 --
--- What it had relayed is known by xid < lo and seq <= seq_passed: of its own later transactions and of those of this
--- cluster, which may have got the same ids, one or the other is not true.
+-- What it had relayed is known by xid < lo and seq <= seq_passed: for its own later transactions and for those of this
+-- cluster, which may have the same ids, at least one of the two is false.
 CREATE OR REPLACE FUNCTION open_sweep(p_state relay_state)
 RETURNS void
 LANGUAGE sql

@@ -1,8 +1,8 @@
 -- open_window(state)
 -- -> whether a window was opened: transactions that have ended since the last one, with events in them
 --
--- Writes nothing when there is none, so that an idle relay leaves no trace. Up to 20,000 events are found by their
--- transactions, for each chunk anew; more are read along seq instead, or each chunk would cost as much as the window.
+-- Writes nothing when there is none, so an idle relay costs no writes. Up to 20,000 events are found by their
+-- transactions, again for each chunk; more are read along seq, or each chunk would cost as much as the window.
 CREATE OR REPLACE FUNCTION open_window(p_state relay_state)
 RETURNS boolean
 LANGUAGE plpgsql
@@ -11,7 +11,7 @@ SET enable_seqscan = off
 AS $$
 DECLARE
     _most CONSTANT int := 20000;
-    -- In this order: whatever ended before the snapshot had taken its numbers before.
+    -- In this order: a transaction that ended before the snapshot got its numbers before.
     _hi xid8 := pg_snapshot_xmin(pg_current_snapshot());
     _top bigint := (SELECT last_value FROM events_seq);
     _count bigint;

@@ -1,10 +1,10 @@
--- relay_lag(blocking) -> what the audit stream does not have yet: one row, also when that is nothing
+-- relay_lag(blocking) -> what the audit stream does not have yet: always one row
 --
 -- events, seconds   how many are waiting (100,000 are counted at most) and how long the oldest has; 0 while no relay
 --                   has ever run here
--- blocking_*        who holds them back: the oldest transaction of the whole cluster, when it has been open for longer
---                   than `blocking` and something waits for its end. Nothing is told of its query but the first word:
---                   the rest may hold what is nobody's business. A prepared transaction has no pid.
+-- blocking_*        what delays them: the oldest transaction of the whole cluster, when it has been open for longer
+--                   than `blocking` and something waits for its end. Of its query only the first word is shown: the
+--                   rest may hold private data. A prepared transaction has no pid.
 CREATE OR REPLACE FUNCTION relay_lag(p_blocking interval DEFAULT '5 seconds')
 RETURNS TABLE (
     events bigint,
@@ -18,7 +18,7 @@ RETURNS TABLE (
 LANGUAGE sql
 VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off -- along the index by xid, and no further than counted
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off -- along the index by xid, up to the limit
 AS $$
     WITH horizon AS (
         SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xmin

@@ -1,6 +1,6 @@
--- window_by_seq(state, limit) -> the next events of a big window, along seq
+-- window_by_seq(state, limit) -> the next events of a large window, along seq
 --
--- A piece of seq at a time, each as long as the chunk, so that a chunk costs what it returns whatever the window holds.
+-- Reads seq in ranges as long as the chunk, so that a chunk costs what it returns, whatever the size of the window.
 CREATE OR REPLACE FUNCTION window_by_seq(p_state relay_state, p_limit int)
 RETURNS SETOF events
 LANGUAGE plpgsql

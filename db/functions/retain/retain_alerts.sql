@@ -1,7 +1,7 @@
--- retain_alerts(keep, limit) -> how many alerts that were over longer ago are forgotten, with their notices
+-- retain_alerts(keep, limit) -> how many alerts that ended longer ago are deleted, with their notices
 --
--- Stays     what a target has still to be told
--- Locks     alerts by key, past those that somebody holds
+-- Stays     a notice that a target has still to get, with its alert
+-- Locks     alerts by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_alerts(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- retain_bot_actions(keep, limit) -> how many actions that ended longer ago are forgotten
+-- retain_bot_actions(keep, limit) -> how many actions that ended longer ago are deleted
 --
--- Locks     bot_actions by key, past those that somebody holds
+-- Locks     bot_actions by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_bot_actions(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- retain_bot_inbox(keep, limit) -> how many updates of customers that were handled longer ago are forgotten
+-- retain_bot_inbox(keep, limit) -> how many updates of customers that were handled longer ago are deleted
 --
--- Locks     bot_inbox by key, past those that somebody holds
+-- Locks     bot_inbox by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_bot_inbox(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- retain_bot_logs(keep, limit) -> how many lines of conversations that are older are forgotten
+-- retain_bot_logs(keep, limit) -> how many older lines of conversations are deleted
 --
--- Locks     bot_logs by key, past those that somebody holds
+-- Locks     bot_logs by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_bot_logs(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

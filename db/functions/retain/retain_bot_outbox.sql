@@ -1,7 +1,7 @@
--- retain_bot_outbox(keep, limit) -> how many replies that were sent longer ago are forgotten
+-- retain_bot_outbox(keep, limit) -> how many replies that were sent longer ago are deleted
 --
--- Stays     what is unsent, and the reply to an update that the inbox would hand out again
--- Locks     bot_outbox by key, past those that somebody holds
+-- Stays     what is unsent, and the reply to an update that the inbox would return again
+-- Locks     bot_outbox by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_bot_outbox(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

@@ -1,8 +1,8 @@
--- retain_bot_state(keep, limit) -> how many conversations whose state expired longer ago are forgotten
+-- retain_bot_state(keep, limit) -> how many conversations whose state expired longer ago are deleted
 --
--- A chat without a state begins anew, and so does one whose state has expired.
+-- A chat without a state starts anew, and so does one whose state has expired.
 --
--- Locks     bot_state by key, past those that somebody holds
+-- Locks     bot_state by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_bot_state(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

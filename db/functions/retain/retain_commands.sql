@@ -1,6 +1,6 @@
--- retain_commands(keep, limit) -> how many commands that were published longer ago are forgotten
+-- retain_commands(keep, limit) -> how many commands that were published longer ago are deleted
 --
--- Locks     command_outbox by key, past those that somebody holds
+-- Locks     command_outbox by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_commands(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

@@ -1,14 +1,14 @@
 -- retain_deliveries(keep, after, limit) -> {"gone", "after"}
 --
--- Forgets deliveries that ended longer ago than `keep`. Walks the messages of that age, since no delivery is older than
--- its message: begin with {}, go on with the `after` of the answer until it is null. A call that has taken its whole
--- share answers with the place it was given.
+-- Deletes deliveries that ended longer ago than `keep`. Walks the messages of that age, because no delivery is older
+-- than its message: begin with {}, continue with the `after` of the result until it is null. A call that has deleted
+-- its full limit returns the position it was given.
 --
--- Stays        what is live, what its channel's dedup still asks for, and what something happened to since: an event
---              that changed nothing is no reason to forget what it speaks of
+-- Stays        what is live, what its channel's dedup still needs, and deliveries with a later event: an event that
+--              changed nothing must still find its delivery
 --              All of it while events are strict (events_are_strict)
--- Changes      retention_marks, so that nobody wonders where the events of these deliveries point
--- Locks        deliveries by key, past those that somebody holds
+-- Changes      retention_marks, so that events of these deliveries are not reported as orphans
+-- Locks        deliveries by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_deliveries(p_keep interval, p_after jsonb, p_limit int)
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -58,7 +58,7 @@ BEGIN
                 AND e.action <> 'checkpoint'
           )
         LIMIT p_limit
-    ), held AS MATERIALIZED ( -- as it is now, whoever was faster
+    ), held AS MATERIALIZED ( -- re-checked under the lock
         SELECT d.workspace_id, d.delivery_id
         FROM (SELECT * FROM old o ORDER BY o.workspace_id, o.delivery_id) AS o
         CROSS JOIN LATERAL (

@@ -1,7 +1,7 @@
--- retain_ingest_runs(keep, limit) -> how many runs that began longer ago are forgotten
+-- retain_ingest_runs(keep, limit) -> how many runs that began longer ago are deleted
 --
 -- Stays     a run of which a post still waits for its media, however long its workspace has been paused
--- Locks     ingest_runs by key, past those that somebody holds
+-- Locks     ingest_runs by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_ingest_runs(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

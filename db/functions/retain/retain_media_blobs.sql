@@ -1,10 +1,10 @@
 -- retain_media_blobs(keep, after, limit) -> {"gone", "after"}
 --
--- Forgets what providers hold of blobs that have no origin and that nothing refers to: nobody will ask for them. Walks
--- by key: begin with {}, until `after` is null. An id that has expired while its origin lives stays: the next upload
--- takes its place, and it goes with its origin.
+-- Deletes the uploads of blobs that have no origin and that nothing refers to: no claim will need them. Walks by key:
+-- begin with {}, until `after` is null. An expired id whose origin exists stays: the next upload replaces it, and it is
+-- deleted with its origin.
 --
--- Locks     media_blobs by key, past those that somebody holds
+-- Locks     media_blobs by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_media_blobs(p_keep interval, p_after jsonb, p_limit int)
 RETURNS jsonb
 LANGUAGE plpgsql

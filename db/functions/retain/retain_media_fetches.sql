@@ -1,7 +1,7 @@
--- retain_media_fetches(keep, limit) -> how many fetches that began longer ago are forgotten
+-- retain_media_fetches(keep, limit) -> how many fetches that began longer ago are deleted
 --
--- Stays     what names an object that may lie in the store unaccounted for: mark_orphan_objects takes care of it
--- Locks     media_fetches by key, past those that somebody holds
+-- Stays     a fetch that names a possibly unregistered object in the store: mark_orphan_objects handles it
+-- Locks     media_fetches by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_media_fetches(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

@@ -1,12 +1,12 @@
 -- retain_messages(keep, after, limit) -> {"gone", "renderings", "after"}
 --
--- Of the messages that are older than `keep`: forgets those that no delivery is left of and that nobody has sent again
--- since, and of the others the renderings that no delivery is left of. The walk is that of retain_deliveries.
+-- Of the messages that are older than `keep`: deletes those that have no delivery left and were not posted again since,
+-- and of the others the renderings that have no delivery left. The walk is that of retain_deliveries.
 --
 -- Stays        all of it while events are strict (events_are_strict)
 -- Changes      retention_marks
--- Locks        messages by key, past those that somebody holds: the row is the mutex of its content, so nobody enqueues
---              it meanwhile, and the statement after the lock sees whoever did before
+-- Locks        messages by key, SKIP LOCKED: the row is the mutex of its content, so it cannot be enqueued meanwhile,
+--              and the statement after the lock sees earlier enqueues
 CREATE OR REPLACE FUNCTION retain_messages(p_keep interval, p_after jsonb, p_limit int)
 RETURNS jsonb
 LANGUAGE plpgsql

@@ -1,9 +1,9 @@
--- retain_pull_receipts(keep, limit) -> how many receipts of sources that are switched off are forgotten
+-- retain_pull_receipts(keep, limit) -> how many receipts of disabled sources are deleted
 --
--- A source that is on keeps all of them, or its feed would bring again what was posted. One that is off keeps them for
+-- An enabled source keeps all of them, or its feed would bring again what was posted. A disabled one keeps them for
 -- that long after its last pull.
 --
--- Locks     pull_sources, pull_receipts, each past those that somebody holds: nobody switches the source on meanwhile
+-- Locks     pull_sources, pull_receipts, each SKIP LOCKED: so no source is enabled meanwhile
 CREATE OR REPLACE FUNCTION retain_pull_receipts(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

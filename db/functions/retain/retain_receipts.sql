@@ -1,6 +1,6 @@
--- retain_receipts(limit) -> how many receipts of requests that had expired are forgotten
+-- retain_receipts(limit) -> how many expired receipts of requests are deleted
 --
--- Locks     ingress_receipts by key, past those that somebody holds
+-- Locks     ingress_receipts by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_receipts(p_limit int)
 RETURNS int
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- retain_staged_posts(keep, limit) -> how many posts that were staged and ended longer ago are forgotten
+-- retain_staged_posts(keep, limit) -> how many staged posts that ended longer ago are deleted
 --
--- Locks     staged_posts by key, past those that somebody holds
+-- Locks     staged_posts by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_staged_posts(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql

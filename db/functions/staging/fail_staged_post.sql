@@ -1,17 +1,17 @@
 -- fail_staged_post(workspace_id, post_id, lease_token, error, max_attempts, retry_after_ms) -> the verdict
 --
--- The media of a staged post could not be had this time. It is tried again after the wait of the retry policy, until
--- it was tried max_attempts times; 0 gives up at once. Giving up is told by an event and by the run, and takes the
--- receipt back, so that the sender may send the same again; of a post that was pulled, see release_pull_receipt.
+-- The media of a staged post could not be fetched this time. It is retried after the wait of the retry policy, up to
+-- max_attempts times; 0 gives up at once. Giving up writes an event, ends the run, and deletes the receipt, so that the
+-- sender may send the same again; for a pulled post, see release_pull_receipt.
 --
 -- error        {"code", "message", …}
--- Verdicts     staged    to be tried again
+-- Verdicts     staged    to be retried
 --              failed    given up
 --              stale     the lease has passed on: nothing was changed but a stale_commit event
 -- Changes      fetching -> staged | failed
 -- Appends      media_failed, stale_commit
--- Locks        staged_posts, ingress_receipts by key, then as release_pull_receipt; nobody who holds a receipt or a
---              source waits for a staged post
+-- Locks        staged_posts, ingress_receipts by key, then as release_pull_receipt; no holder of a receipt or a source
+--              waits for a staged post
 CREATE OR REPLACE FUNCTION fail_staged_post(
     p_workspace_id uuid,
     p_post_id uuid,

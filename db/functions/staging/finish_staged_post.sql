@@ -1,12 +1,12 @@
 -- finish_staged_post(workspace_id, post_id, lease_token, post, audit_deduped, lost) -> the verdict on a staged post
 --
--- Its media is stored: puts it into the queue as a post like any other, and ends its run, in one transaction. Said
--- twice, as when the answer was lost, it is done once.
+-- Its media is stored: puts it into the queue like any other post, and ends its run, in one transaction. A repeated
+-- call, after a lost response, changes nothing.
 --
 -- post         as for enqueue_messages_and_deliveries; run and trace are those of the staged post
--- lost         [{"code", "field", …}]: media that could not be had, and that the post goes without
+-- lost         [{"code", "field", …}]: media that could not be fetched, and that the post goes without
 -- Verdicts     enqueued            with the answer of enqueue_messages_and_deliveries
---              failed              no channel takes it; a push gives its receipt back
+--              failed              no channel takes it; the receipt of a push is deleted
 --              missing_profiles    compile these and call again; nothing was written
 --              stale               the lease has passed on: nothing was changed but a stale_commit event
 -- Changes      fetching -> enqueued | failed
@@ -38,7 +38,7 @@ BEGIN
 
     _answer := enqueue_messages_and_deliveries(
         p_workspace_id,
-        NULL, -- the source of a staged post names both, and its endpoint may be gone
+        NULL, -- its source names both, and its endpoint may be deleted
         NULL,
         p_post || jsonb_build_object('run_id', _staged.run_id, 'trace_id', _staged.trace_id,
                                      'traceparent', _staged.traceparent, 'source', _staged.source, 'post_id', p_post_id),

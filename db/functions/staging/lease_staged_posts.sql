@@ -1,11 +1,11 @@
 -- lease_staged_posts(limit, per_workspace, lease) -> the posts whose media the caller fetches now
 --
--- Hands out what is due, each post to one worker at a time, under a fresh token. A workspace has at most per_workspace
--- posts out, on all replicas together, and those with the fewest out come first: a long line of one tenant keeps
--- nobody waiting. A lease that is over is handed out again. Workspaces that are not active rest.
+-- Leases due posts, each to one worker at a time, under a fresh token. A workspace has at most per_workspace posts
+-- leased, on all replicas together, and those with the fewest come first: a long backlog of one tenant does not delay
+-- the others. A post with an expired lease is due again. Workspaces that are not active are skipped.
 --
 -- Changes      staged | fetching -> fetching, attempt + 1
--- Locks        one such call at a time, then staged_posts by key, past those that somebody holds
+-- Locks        one such call at a time, then staged_posts by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION lease_staged_posts(p_limit int, p_per_workspace int, p_lease interval)
 RETURNS TABLE (
     workspace_id uuid,
@@ -25,8 +25,8 @@ AS $$
 DECLARE
     _now timestamptz;
 BEGIN
-    -- Counted and taken by one at a time, or two replicas would both find the budget unspent. The statement after
-    -- it sees what the one before has taken.
+    -- Counted and taken by one call at a time, or two replicas would both find the budget unspent. The next statement
+    -- sees what the previous call has taken.
     PERFORM pg_advisory_xact_lock(hashtextextended('lease_staged_posts', 0));
     _now := clock_timestamp();
 

@@ -1,4 +1,4 @@
--- read_staged_post(workspace_id, post_id) -> what became of a post that was answered before its media was fetched
+-- read_staged_post(workspace_id, post_id) -> the state of a post that was accepted before its media was fetched
 --
 -- Nothing for a post of another workspace.
 CREATE OR REPLACE FUNCTION read_staged_post(p_workspace_id uuid, p_post_id uuid)

@@ -1,11 +1,11 @@
--- recover_staged_posts(older, max_attempts, limit) -> how many posts were taken back from workers that never came back
+-- recover_staged_posts(older, max_attempts, limit) -> how many posts were taken back from lost workers
 --
--- A lease that is over is handed out again by itself (lease_staged_posts), so this is for those that nobody takes: they
--- wait as staged again and say why. One that has cost max_attempts workers is given up, with its event.
+-- An expired lease is taken over without this (lease_staged_posts), so this is for posts that no worker takes: they go
+-- back to staged, with the reason. One that has cost max_attempts workers is given up, with its event.
 --
 -- Changes      fetching -> staged | failed, by fail_staged_post
 -- Appends      media_failed, for those that are given up
--- Locks        staged_posts by key, past those that somebody holds, then as fail_staged_post
+-- Locks        staged_posts by key, SKIP LOCKED, then as fail_staged_post
 CREATE OR REPLACE FUNCTION recover_staged_posts(p_older interval, p_max_attempts int, p_limit int)
 RETURNS int
 LANGUAGE plpgsql

@@ -1,8 +1,8 @@
--- refuse_staging(workspace_id, posts, nowhere) -> an answer for each post that is not staged, since no channel takes it
+-- refuse_staging(workspace_id, posts, nowhere) -> an answer for each post that is not staged: no channel takes it
 --
--- Nothing is fetched for it. Where a post goes is judged by its own tags: its content is known only when its media is.
+-- Nothing is fetched for it. Its own tags route it: its content is known only when its media is.
 --
--- nowhere      that of route_posts; names posts without media to fetch as well, which are passed over
+-- nowhere      that of route_posts; names posts without media to fetch as well, which are skipped
 -- Appends      those of record_unrouted
 CREATE OR REPLACE FUNCTION refuse_staging(p_workspace_id uuid, p_posts post[], p_nowhere int[])
 RETURNS post_answer[]

@@ -1,7 +1,7 @@
 -- release_staged_post(workspace_id, post_id, lease_token)
 --
--- Gives a lease back before it is over: the worker is told to stop. The next one starts at once, and the attempt does
--- not count. A lease that has passed on is left alone.
+-- Gives a lease back before it ends, because the worker is told to stop. The next worker starts at once, and the
+-- attempt does not count. A lease that has passed on is left alone.
 --
 -- Changes   fetching -> staged
 -- Locks     staged_posts by key

@@ -1,10 +1,10 @@
 -- stage_post(workspace_id, endpoint_id, receipt_id, post) -> the id of the staged post
 --
--- Keeps an accepted post whose media is still to be fetched. Called by the transaction that writes its receipt and
--- its run, so that all of them are there or none.
+-- Stores an accepted post whose media is still to be fetched. Called by the transaction that writes its receipt and its
+-- run, so that all of them exist or none.
 --
 -- post         {"request", "source", "run_id", "trace_id", "traceparent"}
--- receipt_id   what a final failure takes back; null when there is none to take back
+-- receipt_id   the receipt that a final failure deletes; null when there is none
 CREATE OR REPLACE FUNCTION stage_post(p_workspace_id uuid, p_endpoint_id uuid, p_receipt_id uuid, p_post jsonb)
 RETURNS uuid
 LANGUAGE sql

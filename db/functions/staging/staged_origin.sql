@@ -1,4 +1,4 @@
--- staged_origin(staged) -> where a staged post came from, as its events say it
+-- staged_origin(staged) -> where a staged post came from, for its events
 CREATE OR REPLACE FUNCTION staged_origin(p_staged staged_posts)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,9 +1,9 @@
--- stuck_staged_posts(older, deadline) -> posts of active workspaces whose media nobody gets done with
+-- stuck_staged_posts(older, deadline) -> posts of active workspaces whose media is stuck
 --
 -- why          'untaken'   due for longer than `older`, and no worker has taken it
---              'lost'      its worker's lease is over for longer than `older`, and no other has taken it
---              'late'      taken in longer ago than `deadline`, however often it was tried
--- since        when it was due, its lease ended, or it was taken in
+--              'lost'      its lease expired longer ago than `older`, and no other worker has taken it
+--              'late'      accepted longer ago than `deadline`, whatever its number of attempts
+-- since        when it was due, its lease ended, or it was accepted
 CREATE OR REPLACE FUNCTION stuck_staged_posts(p_older interval, p_deadline interval DEFAULT '6 hours')
 RETURNS TABLE (
     workspace_id uuid,

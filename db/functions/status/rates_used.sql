@@ -1,7 +1,7 @@
--- rates_used(workspace_id, window) -> for each rate group, provider calls per second within the window and as allowed
+-- rates_used(workspace_id, window) -> for each rate group, provider calls per second: used in the window, and allowed
 --
 -- used        calls of the deliveries whose sending began within the window; a retry that sends only the rest of a plan
---             is counted whole
+--             counts in full
 -- allowed     null when the group has no rate
 -- until       while the group is cooled down: when that ends
 -- workspace_id null: those of all workspaces

@@ -4,8 +4,8 @@
 -- and never adds one. A login of an operator, which acts for a tenant as autopost_reader or autopost_payloads, reads
 -- the one workspace that the setting names, and none without it.
 --
--- Asks for session_user: neither SET ROLE nor a function of its owner changes it. A setting that is empty, as after
--- SET LOCAL on a reused connection, or is no uuid counts as none.
+-- Uses session_user: neither SET ROLE nor a function of its owner changes it. A setting that is empty, as after SET
+-- LOCAL on a reused connection, or is no uuid counts as none.
 CREATE OR REPLACE FUNCTION reader_workspaces()
 RETURNS SETOF uuid
 LANGUAGE sql

@@ -1,4 +1,4 @@
--- resolve_status_token(token_hash) -> whose eyes these are, or nothing: unknown, expired and revoked look alike
+-- resolve_status_token(token_hash) -> what the token may see, or nothing: unknown, expired and revoked look alike
 --
 -- workspace_id   what the token may see; null is the operator, who sees all
 CREATE OR REPLACE FUNCTION resolve_status_token(p_token_hash text)

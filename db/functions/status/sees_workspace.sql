@@ -1,9 +1,9 @@
--- sees_workspace(workspace_id) -> whether whoever asks may read this workspace
+-- sees_workspace(workspace_id) -> whether the caller may read this workspace
 --
--- Row security for functions that tenants' own readers may call. An operator sees every workspace, anybody else those
--- of reader_workspaces.
+-- Row security for functions that tenants' own readers may call. An operator sees every workspace, any other caller
+-- those of reader_workspaces.
 --
--- Asks for the role of the caller, which inside a function of its owner is no longer current_user.
+-- Checks the role of the caller, which inside a function of its owner is no longer current_user.
 CREATE OR REPLACE FUNCTION sees_workspace(p_workspace_id uuid)
 RETURNS boolean
 LANGUAGE sql

@@ -7,8 +7,8 @@
 --  "notices": [{"target", "waiting", "oldest_at", "error"}]    of alerts, not delivered yet
 --  "relay":   as relay_lag has it}
 --
--- workspace_id   what of: null is everything, and is only for the operator. A workspace is told nothing of another, nor
---                of the installation but how late the audit stream is.
+-- workspace_id   null is everything, for the operator only. A workspace sees nothing of another one, and of the
+--                installation only the lag of the audit stream.
 --
 -- Cost           that of snapshot, and the sends of the last ten seconds
 CREATE OR REPLACE FUNCTION status_report(p_workspace_id uuid DEFAULT NULL, p_window interval DEFAULT '10 minutes')
