@@ -31,10 +31,10 @@ CREATE TYPE event_action AS ENUM (
     'dead_letter',               -- the attempts are used up
     'channel_paused',            -- after a permanent failure, or by an operator
     'channel_disabled',          -- after a streak of them, or by an operator
-    'channel_enabled',           -- a pause or a switch-off ended
+    'channel_enabled',           -- a pause or a disable ended
     'message_tag_mismatch',      -- known content came with other tags
-    'sending_lease_expired',     -- a worker went silent
-    'claimed_lease_expired',     -- a claim by hand was forgotten
+    'sending_lease_expired',     -- a worker's lease expired
+    'claimed_lease_expired',     -- a claim by hand expired
     'manual_requeue',            -- an operator brought back a dead letter
     'auth_rotated',              -- a credential or a channel's auth_ref was replaced
     'ingress_rate_limited',      -- refused requests, counted in meta
@@ -42,10 +42,10 @@ CREATE TYPE event_action AS ENUM (
     'ingress_dedup_dropped',     -- repeated requests, counted in meta
     'ingress_config_error',      -- a source has no endpoint
     'stale_commit',              -- a result came with a claim token that was no longer current
-    'checkpoint',                -- the folded state of a delivery whose older events leave
+    'checkpoint',                -- the folded state of a delivery whose older events are dropped
     'catch_up_dropped',          -- dropped by the catch-up policy of a reopened channel
     'channel_migrated',          -- the platform moved the chat; target_id follows
-    'payload_accessed',          -- somebody read a raw payload
+    'payload_accessed',          -- a raw payload was read
     'manual_skip',               -- an operator looked at a dead letter and leaves it
     'media_failed',              -- media of a staged post could not be fetched
     'held',                      -- an ambiguous outcome waits for an operator

@@ -42,7 +42,7 @@ CREATE UNIQUE INDEX one_enabled_endpoint_per_source ON workspace_endpoints (work
 -- A signed request names only its endpoint; its signature proves who sent it.
 CREATE INDEX workspace_endpoints_by_id ON workspace_endpoints (endpoint_id);
 
--- Which workspace a login of autopost_reader or autopost_payloads reads. Written by whoever creates the login; a
+-- Which workspace a login of autopost_reader or autopost_payloads reads. Written by the role that creates the login; a
 -- session cannot widen it by a setting of its own.
 CREATE TABLE reader_logins (
     workspace_id uuid NOT NULL REFERENCES workspaces,

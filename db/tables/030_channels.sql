@@ -106,7 +106,7 @@ CREATE TABLE platform_limits (
     CONSTRAINT rate_rps_is_a_rate CHECK (rate_rps = 0 OR rate_rps BETWEEN 0.000001 AND 1000000)
 ) WITH (fillfactor = 50);
 
--- The credential of a channel after a rotation. It wins over channels.auth_ref; follow_auth_ref keeps both the same.
+-- The credential of a channel after a rotation. It overrides channels.auth_ref; follow_auth_ref keeps both the same.
 CREATE TABLE channel_auth (
     workspace_id uuid NOT NULL,
     channel_id uuid NOT NULL,

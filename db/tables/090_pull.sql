@@ -43,9 +43,9 @@ CREATE TABLE pull_receipts (
     source_ref text NOT NULL,
     message_id uuid,
     received_at timestamptz NOT NULL DEFAULT now(),
-    -- How often it ended without anything to post.
+    -- How often its item came to nothing.
     failures int NOT NULL DEFAULT 0,
-    -- As if there were no receipt, but for that count.
+    -- Since then the item counts as new, but `failures` stays.
     released_at timestamptz,
     PRIMARY KEY (workspace_id, source_id, source_ref),
     FOREIGN KEY (workspace_id, source_id) REFERENCES pull_sources ON DELETE CASCADE

@@ -5,9 +5,9 @@
 -- not_found         no such delivery in this workspace
 -- not_given_up      neither dead nor failed_permanent; `status` says what it is
 -- nothing_to_send   it failed before a plan was made: post the content again
--- channel_disabled  its channel failed, and has not been enabled since
--- twin_in_flight    the same content waits for, or is being sent to, the same channel: `twin_id`; force overrules
--- twin_sent         the same content was sent there within the channel's dedup window: `twin_id`; force overrules
+-- channel_disabled  its channel failed, and was not enabled since
+-- twin_in_flight    the same content waits for, or is being sent to, the same channel: `twin_id`; force overrides
+-- twin_sent         the same content was sent there within the channel's dedup window: `twin_id`; force overrides
 -- requeued          may come back. Of two with one content and channel in one call only the newer may; the other gets
 --                   twin_in_flight.
 -- `opens_at` is when the channel's pause and windows let it through.

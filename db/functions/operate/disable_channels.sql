@@ -1,10 +1,10 @@
 -- disable_channels(workspace_id, channel_id | rate_group, operator, reason, platform) -> one verdict per channel
 --
--- Nothing is sent there, and nothing new is routed there, until enable_channels. What is queued is kept (view
--- quarantine). A send that has begun ends as it ends.
+-- Nothing is sent there, and nothing new is routed there, until enable_channels. The queue is kept (view quarantine).
+-- A send that has begun continues.
 --
 -- platform     narrows the rate group to one platform
--- Verdicts     disabled, unchanged (it was), not_found
+-- Verdicts     disabled, unchanged (it was disabled), not_found
 -- Appends      channel_disabled, manual: true
 -- Locks        channels by key
 -- Raises       AP010 without operator or reason, AP011 unless one channel or one rate group is named.

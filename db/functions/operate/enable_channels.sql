@@ -1,7 +1,6 @@
 -- enable_channels(workspace_id, channel_id | rate_group, operator, reason, platform) -> one verdict per channel
 --
--- Ends a switch-off, a pause and the error streak: a fresh start. Applies the channel's catch-up policy to what has
--- piled up meanwhile.
+-- Ends a disable and a pause, and resets the error streak. Applies the channel's catch-up policy to the backlog.
 -- Verdicts, events, locks and errors: see open_channels.
 CREATE OR REPLACE FUNCTION enable_channels(
     p_workspace_id uuid,

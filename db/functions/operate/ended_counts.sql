@@ -1,8 +1,8 @@
--- ended_counts(workspace_id, history) -> how many deliveries were given up or ended, by status; one row
+-- ended_counts(workspace_id, history) -> how many deliveries ended or are dead letters, by status; one row
 --
 -- counts    of dead and failed_permanent; with history also of sent and deduped
 -- skipped   how many of them an operator has looked at
--- Cost      what was given up once; with history every delivery of the workspace
+-- Cost      the dead letters once; with history every delivery of the workspace
 CREATE OR REPLACE FUNCTION ended_counts(p_workspace_id uuid, p_history boolean)
 RETURNS TABLE (counts jsonb, skipped numeric)
 LANGUAGE sql

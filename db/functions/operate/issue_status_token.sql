@@ -1,13 +1,13 @@
 -- issue_status_token(token_hash, workspace_id, label, lifetime, operator, reason) -> {"verdict", …}
 --
--- Lets whoever holds the token look at the status page until it expires. The token itself is never here.
+-- The holder of the token may read the status page until it expires. The token itself is never stored.
 --
 -- Verdicts     issued       with "expires_at"
---              label_taken  a living token has this label: revoke it, or take another
+--              label_taken  a valid token has this label: revoke it, or use another label
 --              not_found    no such workspace
--- Appends      auth_rotated: the token by its label. Of the operator's token it belongs to no workspace, as an alert of
---              the installation does: its workspace is the zero id.
--- Raises       AP010 without operator or reason, AP011 for a hash, label or lifetime that cannot be meant.
+-- Appends      auth_rotated: the token by its label. An operator's token has no workspace: its event has the zero id,
+--              as an alert of the installation has.
+-- Raises       AP010 without operator or reason, AP011 for an invalid hash, label or lifetime.
 CREATE OR REPLACE FUNCTION issue_status_token(
     p_token_hash text,
     p_workspace_id uuid,
@@ -36,7 +36,7 @@ BEGIN
     SET revoked_at = t.expires_at
     WHERE t.label = btrim(p_label)
       AND t.revoked_at IS NULL
-      AND t.expires_at <= _now; -- it is over, and its label free
+      AND t.expires_at <= _now; -- expired: its label is free
     INSERT INTO status_tokens (token_hash, workspace_id, label, created_by, reason, expires_at)
     VALUES (p_token_hash, p_workspace_id, btrim(p_label), _signature ->> 'operator', _signature ->> 'reason',
             _now + p_lifetime)

@@ -2,9 +2,9 @@
 --
 -- status, code             dead or failed_permanent, and last_error's code; null matches any
 -- channel_id, message_id   null matches any
--- since, until             when it was given up: since <= given_up_at < until
--- after_at, after_id       the last row of the page before this one
--- Left out                 what an operator has skipped; what a catch-up policy dropped, unless that code is asked for
+-- since, until             when it became one: since <= given_up_at < until
+-- after_at, after_id       the last row of the previous page
+-- Left out                 what an operator has skipped; what a catch-up policy dropped, unless that code is requested
 -- Cost                     the dead letters of that time, until the limit is reached
 CREATE OR REPLACE FUNCTION match_dead_letters(
     p_workspace_id uuid,
@@ -26,7 +26,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
     SELECT m.delivery_id, m.given_up_at
     FROM unnest(CASE WHEN p_status IS NULL THEN '{dead,failed_permanent}' ELSE ARRAY[p_status] END) AS s (status)
-    CROSS JOIN LATERAL ( -- along the index by time, and no further than asked for, whatever the planner estimates
+    CROSS JOIN LATERAL ( -- along the index by time, up to the limit, whatever the planner estimates
         SELECT g.delivery_id, g.given_up_at
         FROM dead_letters g
         CROSS JOIN LATERAL (

@@ -1,18 +1,18 @@
 -- note_payload_access(workspace_id, ref, operator, reason, lifetime) -> {"verdict", …}
 --
--- Somebody is about to read a raw payload: says which object it is and writes down who reads it and why. Whoever gives
--- it out commits this first.
+-- A raw payload is about to be read: returns which object it is and records who reads it and why. The caller commits
+-- this before it shows the payload.
 --
 -- ref          a payload_ref, or the id of the event that has it
--- lifetime     of the link that is given out; null when the payload itself is shown at once
+-- lifetime     of the link that is issued; null when the payload itself is shown at once
 -- Verdicts     noted       with "payload_ref", "event_id", "action", "at", "delivery_id", "expires_at"
---              no_payload  the event is there, and nothing was stored for it
+--              no_payload  the event exists, and nothing was stored for it
 --              not_found   no failure of this workspace has this id or this payload, or the session does not read this
 --                          workspace: see reader_workspaces
--- Appends      payload_accessed, with the payload_ref; what it belongs to is in meta: a delivery's own events are only
+-- Appends      payload_accessed, with the payload_ref; meta says what it belongs to: a delivery's own events are only
 --              those that happen to it
--- Raises       AP010 without operator or reason, AP011 for a lifetime that is none or longer than an hour.
--- Cost         a payload_ref names its day; an event id is looked for among all failures of the workspace
+-- Raises       AP010 without operator or reason, AP011 for a lifetime that is not positive or longer than an hour.
+-- Cost         a payload_ref names its day; an event id is searched among all failures of the workspace
 CREATE OR REPLACE FUNCTION note_payload_access(
     p_workspace_id uuid,
     p_ref text,

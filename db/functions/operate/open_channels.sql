@@ -1,11 +1,11 @@
 -- open_channels(workspace_id, channel_id | rate_group, operator, reason, enable, platform) -> one verdict per channel
 --
--- What resume_channels and enable_channels do. A channel that opens by it first applies its catch-up policy to what
--- has piled up (catch_up_excess), so the next claim finds only what is still worth sending.
+-- The work of resume_channels and enable_channels. A channel that opens first applies its catch-up policy to the
+-- backlog (catch_up_excess), so the next claim finds only what is still worth sending.
 --
--- enable       false: the pause ends. true: the pause, the error streak and the switch-off end.
+-- enable       false: the pause ends. true: the pause and the disable end, and the error streak is reset.
 -- platform     narrows the rate group to one platform
--- Verdicts     resumed, enabled; still_disabled (the pause has ended, but the channel is off: enable it);
+-- Verdicts     resumed, enabled; still_disabled (the pause has ended, but the channel is disabled: enable it);
 --              unchanged (there was nothing to end); not_found. `dropped` is what the catch-up left out.
 -- Changes      what is dropped: see drop_excess
 -- Appends      catch_up_dropped per delivery (result ok: nothing failed), channel_enabled, manual: true, per channel
@@ -51,12 +51,12 @@ BEGIN
       AND (p_enable OR c.enabled)
       AND (NOT c.enabled
            OR c.paused_until > _now
-           OR (p_enable AND c.error_streak > 0 AND c.paused_until IS NOT NULL)); -- it ran out, and no claim has come yet
+           OR (p_enable AND c.error_streak > 0 AND c.paused_until IS NOT NULL)); -- expired, no claim yet
 
     _dropped := drop_excess(p_workspace_id, _opening, _messages, NULL, _signature, _now);
 
-    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere; by key, which an
-    -- UPDATE of several channels does not promise.
+    -- Last, because it makes the channels due, and channel_due is locked after deliveries everywhere; by key, because
+    -- an UPDATE of several channels does not guarantee an order.
     PERFORM 1
     FROM channel_due d
     WHERE d.workspace_id = p_workspace_id

@@ -1,7 +1,7 @@
--- operator_signature(operator, reason) -> {"operator", "reason"} for the meta of an event made by hand
+-- operator_signature(operator, reason) -> {"operator", "reason"} for the meta of an operator's event
 --
--- Secrets that were pasted into the reason by mistake are masked: the log, the stream and the status page show it. An
--- operator may be an e-mail address.
+-- Secrets pasted into the reason are masked: the log, the stream and the status page show it. An operator may be an
+-- e-mail address.
 --
 -- Raises    AP010 without an operator or a reason
 CREATE OR REPLACE FUNCTION operator_signature(p_operator text, p_reason text)

@@ -1,15 +1,15 @@
 -- pause_channels(workspace_id, channel_id | rate_group, operator, reason, for, platform) -> one verdict per channel
 --
--- Nothing is sent there for this long; what is queued is kept (view quarantine). A send that has begun ends as it
--- ends. A pause is never shortened: a longer one stands, and resume_channels ends either.
+-- Nothing is sent there for this long; the queue is kept (view quarantine). A send that has begun continues. A pause is
+-- never shortened: a longer one stays, and resume_channels ends either.
 --
--- for          null: until somebody resumes it
+-- for          null: until an operator resumes it
 -- platform     narrows the rate group to one platform
--- Verdicts     paused, unchanged (a pause at least as long is there), not_found
+-- Verdicts     paused, unchanged (a pause at least as long exists), not_found
 -- Appends      channel_paused, manual: true
 -- Locks        channels by key
 -- Raises       AP010 without operator or reason, AP011 unless one channel or one rate group is named, or when the
---              pause has no length.
+--              pause is not positive.
 CREATE OR REPLACE FUNCTION pause_channels(
     p_workspace_id uuid,
     p_channel_id uuid,

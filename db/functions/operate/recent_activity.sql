@@ -1,6 +1,6 @@
--- recent_activity(workspace_id, since, top) -> what happened since then, and what failed most often; one row
+-- recent_activity(workspace_id, since, top) -> what happened since then, and the most frequent errors; one row
 --
--- counts       events by action. Of more than 100,000 only the newest are counted; then `since` says from when on
+-- counts       events by action. Of more than 100,000 only the newest are counted; `since` then says from when
 -- top_errors   [{"code", "scope", "action", "count", "last_at"}], the most frequent first
 -- Cost         100,000 events, and those with an error
 CREATE OR REPLACE FUNCTION recent_activity(p_workspace_id uuid, p_since timestamptz, p_top int)

@@ -1,6 +1,6 @@
--- recent_errors(workspace_id, window, limit) -> what broke, the newest first
+-- recent_errors(workspace_id, window, limit) -> the latest errors, the newest first
 --
--- The events with result `error` of the last `window`, at most `limit` of them. The same counted by code is
+-- The events with result `error` of the last `window`, at most `limit` of them. The same, counted by code, is in
 -- snapshot(…) -> top_errors.
 CREATE OR REPLACE FUNCTION recent_errors(
     p_workspace_id uuid,

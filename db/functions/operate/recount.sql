@@ -1,11 +1,10 @@
 -- recount(workspace_id) -> what was wrong with channel_counters and channel_due, one row per correction
 --
--- The triggers keep both right; this proves it, and repairs what something else has broken: a counter that is too
--- high costs a channel its places for good, a due time that is too late hides its posts. When all is right it locks and
--- writes nothing.
+-- The triggers keep both right; this checks it, and repairs other damage: a counter that is too high costs a channel
+-- its places for good, a due time that is too late hides its posts. When all is right it locks and writes nothing.
 --
--- what         'in_flight', 'due', 'group': with what stood there and what stands there now
--- Locks        channels (only those found wrong), channel_counters, channel_due: each by key. Sends go on meanwhile:
+-- what         'in_flight', 'due', 'group': with the old value and the new one
+-- Locks        channels (only those found wrong), channel_counters, channel_due: each by key. Sends continue meanwhile:
 --              a counter is corrected by the difference, never set.
 CREATE OR REPLACE FUNCTION recount(p_workspace_id uuid)
 RETURNS TABLE (channel_id uuid, what text, was text, is_now text)
@@ -24,7 +23,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Who corrects the same fault at the same time waits here, and finds nothing left.
+    -- A call that corrects the same fault at the same time waits here, and finds nothing left.
     PERFORM 1
     FROM channels c
     WHERE c.workspace_id = p_workspace_id
@@ -43,7 +42,7 @@ BEGIN
     ORDER BY d.channel_id
     ON CONFLICT DO NOTHING;
 
-    -- Both totals only ever grow: too many in flight, and more have ended; too few, and more have started.
+    -- Both totals only grow: too many in flight, and `ended` is raised; too few, and `started` is.
     WITH wrong AS MATERIALIZED (
         SELECT k.channel_id, k.side, abs(d.sending - coalesce(d.counted, 0)) AS missing
         FROM jsonb_to_recordset(_drift) AS d (channel_id uuid, counted bigint, sending bigint)
@@ -62,7 +61,7 @@ BEGIN
       AND k.channel_id = w.channel_id
       AND k.side = w.side;
 
-    -- A channel whose places were miscounted is looked at now as well.
+    -- A channel whose places were miscounted is also due now.
     INSERT INTO channel_due AS due (workspace_id, channel_id, platform, rate_group, max_parallel, next_due_at)
     SELECT p_workspace_id, c.channel_id, c.platform, c.rate_group, c.max_parallel, coalesce(d.due, clock_timestamp())
     FROM jsonb_to_recordset(_drift) AS d (channel_id uuid, due timestamptz)

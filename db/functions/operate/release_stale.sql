@@ -1,11 +1,11 @@
 -- release_stale(workspace_id, operator, reason, force) -> the deliveries taken back, each with what became of it
 --
--- For an emergency: what workers hold and will not finish comes back in 15 s. The workers' own results are stale
--- from then on. The monitor does the same by itself, more patiently: recover_sending_leases.
+-- For an emergency: deliveries that workers hold and will not finish are due in 15 s. The workers' own results are
+-- stale from then on. The monitor does the same by itself, later: recover_sending_leases.
 --
--- force        also what is held by a lease that still runs: only when its worker is known to be gone
+-- force        also deliveries whose lease has not expired: only when their worker is known to be gone
 -- Verdicts     released    due in 15 s
---              held        it may have been sent, and its channel wants a human to decide: resolve_ambiguous
+--              held        it may have been sent, and its channel wants an operator to decide: resolve_ambiguous
 -- Changes      claimed | sending -> retry. attempt is not touched; one more attempt is allowed where none was left.
 -- Appends      manual_requeue, reason manual_stuck_release (the operator's own is in `note`); held
 -- Locks        deliveries by key, waiting for a commit that has begun: it wins

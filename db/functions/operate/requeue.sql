@@ -1,14 +1,14 @@
 -- requeue(workspace_id, delivery_ids, operator, reason, attempts, force, dry_run) -> one verdict per delivery
 --
--- Brings what was given up back into the queue, due at once. `attempt` stays what it is and max_attempts becomes
--- attempt + attempts: the budget is renewed, the count goes on. Series progress is kept, so a post that was half
--- sent goes on with its missing part.
+-- Brings dead letters back into the queue, due at once. `attempt` stays what it is and max_attempts becomes
+-- attempt + attempts: the budget is renewed, the count goes on. Series progress is kept, so a half-sent post goes on
+-- with its missing part.
 --
--- Verdicts     requeued, or why not: see check_requeue. A dry run says the same and changes nothing.
---              Where `opens_at` is in the future the delivery waits until then, behind a pause or a window.
+-- Verdicts     requeued, or why not: see check_requeue. A dry run returns the same and changes nothing.
+--              Where `opens_at` is in the future the delivery waits until then for a pause or a window.
 -- Changes      dead | failed_permanent -> retry
 -- Appends      manual_requeue, with the attempt it has, operator, reason and from_status
--- Locks        messages (the mutex of enqueue: who posts the same content at this moment comes before or after),
+-- Locks        messages (the mutex of enqueue: a post with the same content at this moment comes before or after),
 --              deliveries and their triggers' tables: each by key
 -- Raises       AP010 without operator or reason, AP011 when attempts is not positive.
 CREATE OR REPLACE FUNCTION requeue(
@@ -64,7 +64,7 @@ BEGIN
     END IF;
     _now := clock_timestamp();
 
-    -- A statement of its own: it must see what those who held the locks have written.
+    -- A new statement: it must see what the previous holders of the locks wrote.
     RETURN QUERY
     WITH judged AS MATERIALIZED (
         SELECT j.*, d.message_id, d.channel_id, d.attempt, d.max_attempts, d.trace_id

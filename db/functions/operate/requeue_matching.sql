@@ -3,9 +3,9 @@
 --
 -- filter       see match_dead_letters
 -- dry_run      the default: counts all that matches, whatever the limit
--- limit        so many come back, the oldest first: what is refused takes no place from what is not, so whoever asks
---              again until nothing was requeued has brought back all that can
--- Cost         follows what was given up and matches, up to the last that comes back; whatever was sent
+-- limit        so many are requeued, the oldest first: a refused one does not use up the limit, so repeated calls until
+--              nothing was requeued bring back all that can
+-- Cost         grows with the dead letters that match, up to the last one requeued; not with what was sent
 -- The rest is requeue()'s: verdicts, events, locks, errors. Raises AP011 also for a status that is never requeued, and
 -- for a limit below one.
 CREATE OR REPLACE FUNCTION requeue_matching(
@@ -58,7 +58,7 @@ BEGIN
         EXIT WHEN _page IS NULL OR p_dry_run;
         _id := _page[cardinality(_page)];
 
-        -- Judged without a lock: all that comes back is locked at once, below, in the order that everybody keeps.
+        -- Checked without a lock: all that comes back is locked at once, below, in the usual lock order.
         FOR delivery_id, verdict, twin_id, status, attempt, max_attempts, opens_at IN
             SELECT r.*
             FROM requeue(p_workspace_id, _page, p_operator, p_reason, p_attempts, p_force, p_dry_run => true) AS r

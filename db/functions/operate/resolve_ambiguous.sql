@@ -1,22 +1,21 @@
 -- resolve_ambiguous(workspace_id, delivery_id, decision, operator, reason, provider_message_id) -> {"verdict", …}
 --
--- Ends a hold: somebody has looked into the channel and knows whether the call that nobody answered arrived.
+-- Ends a hold: an operator has looked into the channel and knows whether the unanswered call arrived.
 --
 -- decision     sent      it did. Of a plan of several calls this is the first one without an acknowledgement: it is
---                        recorded as a part, and when calls are left they go out at once; else the delivery is sent.
---              resend    it did not: that call goes out again, at once
--- provider_message_id   what the operator found there, if he can tell; a part without one is recorded as 'unknown'
+--                        recorded as a part, and remaining calls go out at once; if none remain, the delivery is sent.
+--              resend    it did not: that call is repeated at once
+-- provider_message_id   what the operator found there, if known; a part without one is recorded as 'unknown'
 -- Verdicts     sent, continues (parts are left), resent, not_held ("status" says what it is), not_found
--- Changes      retry -> sending -> sent, or retry -> retry. There is no way from retry to sent, and there should be
---              none: so it passes through sending inside this transaction, under a token that nobody else ever
---              sees. No call is made, so `attempt` stays: the attempt that is told as sent is the one whose answer
---              was missing, and fold(events) agrees. Where calls are to follow and no attempt is left, one more is
---              allowed.
--- Appends      sent (attempt as it stands, manual: true, provider_message_id as the delivery has it; `found` when the
+-- Changes      retry -> sending -> sent, or retry -> retry. There is no transition from retry to sent, on purpose: so
+--              it passes through sending inside this transaction, under a token that no worker ever sees. No call is
+--              made, so `attempt` stays: the attempt recorded as sent is the one whose response was missing, and
+--              fold(events) agrees. Where calls are to follow and no attempt is left, one more is allowed.
+-- Appends      sent (attempt as it is, manual: true, provider_message_id as the delivery has it; `found` when the
 --              operator's is another), or manual_requeue
--- Locks        for `sent`, claims out of the workspace; deliveries and its triggers' tables. The channel's streak is
---              left alone: this says nothing of today.
--- Raises       AP010 without operator or reason, AP011 when the decision is neither.
+-- Locks        for `sent`, the claim lock of the workspace; deliveries and its triggers' tables. The channel's streak
+--              does not change: this says nothing about its state today.
+-- Raises       AP010 without operator or reason, AP011 for an unknown decision.
 CREATE OR REPLACE FUNCTION resolve_ambiguous(
     p_workspace_id uuid,
     p_delivery_id uuid,
@@ -45,7 +44,7 @@ BEGIN
     END IF;
 
     IF p_decision = 'sent' THEN
-        -- It starts and ends a send, and between the two counts a claim would come the other way round.
+        -- It counts a start and an end of a send; a claim locks the two counters in the other order.
         PERFORM pg_advisory_xact_lock(hashtextextended('claim:' || p_workspace_id, 0));
     END IF;
     SELECT *
@@ -95,7 +94,7 @@ BEGIN
         SET hold_reason = NULL,
             next_retry_at = _now,
             max_attempts = greatest(d.max_attempts, d.attempt + 1),
-            last_error = d.last_error - 'ambiguous', -- decided: nobody need be asked before the next call
+            last_error = d.last_error - 'ambiguous', -- decided: no check before the next call
             render_meta = CASE WHEN _verdict = 'resent' THEN d.render_meta ELSE
                 jsonb_set(d.render_meta, '{series_progress}', jsonb_build_object(
                     'sent_items',

@@ -1,7 +1,7 @@
 -- resume_channels(workspace_id, channel_id | rate_group, operator, reason, platform) -> one verdict per channel
 --
--- Ends a pause, whoever set it, and applies the channel's catch-up policy to what has piled up meanwhile. The error
--- streak stays: the next failure of the channel counts on.
+-- Ends any pause and applies the channel's catch-up policy to the backlog. The error streak stays: the next failure of
+-- the channel adds to it.
 -- Verdicts, events, locks and errors: see open_channels.
 CREATE OR REPLACE FUNCTION resume_channels(
     p_workspace_id uuid,

@@ -1,8 +1,8 @@
 -- revoke_status_token(label, operator, reason) -> {"verdict"}
 --
--- From the next request on, the token opens nothing.
+-- The token is invalid from the next request on.
 --
--- Verdicts     revoked, not_found: no living token has this label
+-- Verdicts     revoked, not_found: no valid token has this label
 -- Appends      auth_rotated; of the operator's token under the zero id, as issue_status_token
 -- Raises       AP010 without operator or reason.
 CREATE OR REPLACE FUNCTION revoke_status_token(p_label text, p_operator text, p_reason text)

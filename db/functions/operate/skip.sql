@@ -1,7 +1,7 @@
 -- skip(workspace_id, delivery_ids, operator, reason) -> one verdict per delivery
 --
--- Somebody has looked at a dead delivery and leaves it so: it stays dead and no longer counts for the `dead` alert.
--- The mark is dead_letters.skipped_at; it goes when the delivery is requeued, by whatever way.
+-- An operator has looked at a dead delivery and leaves it: it stays dead and no longer counts for the `dead` alert. The
+-- mark is dead_letters.skipped_at; any requeue of the delivery deletes it.
 --
 -- Verdicts     skipped, already_skipped, not_dead, not_found
 -- Appends      manual_skip, with the attempt it has

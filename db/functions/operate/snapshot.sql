@@ -4,7 +4,7 @@
 --    "counts":      {"queued", "claimed", "sending", "retry", "dead", "failed_permanent"; with history also "sent",
 --                    "deduped"},
 --    "held":        of retry: waits for resolve_ambiguous      "skipped": of dead: an operator has looked
---    "oldest_due":  the post that could be out longest: {"channel_id", "due_at"}; channels that are closed left out
+--    "oldest_due":  the longest ready post: {"channel_id", "due_at"}; without closed channels
 --    "activity":    events of the window by action; of more than 100,000 the newest, and "activity_since" says from
 --                   when
 --    "top_errors":  [{"code", "scope", "action", "count", "last_at"}] of the window, the most frequent first
@@ -12,12 +12,12 @@
 --                     "oldest_due_at", "error_streak"}]}]}
 --
 -- state        disabled, paused, window_closed, cooling (the group's or channel's gate is over a second away), full
---              (max_parallel), open: the first that applies. reason: the error or the operator's words that closed
+--              (max_parallel), open: the first that applies. reason: the error or the operator's reason that closed
 --              it. until: when it opens by itself; null when it does not, or when that depends on a send.
 -- workspace_id null: all of them, and of the channels only those that are not open
 --
--- Cost         what is live once (delivery_queue alone), the channels once, for each closed channel its last closing;
---              and see ended_counts and recent_activity
+-- Cost         live deliveries once (delivery_queue alone), the channels once, for each closed channel its last
+--              closing; and see ended_counts and recent_activity
 CREATE OR REPLACE FUNCTION snapshot(
     p_workspace_id uuid DEFAULT NULL,
     p_window interval DEFAULT '10 minutes',
@@ -28,7 +28,7 @@ RETURNS jsonb
 LANGUAGE sql
 STABLE
 SECURITY DEFINER SET search_path = public, pg_temp
-SET enable_bitmapscan = off SET enable_sort = off -- the events of the window along their index, and no further than counted
+SET enable_bitmapscan = off SET enable_sort = off -- the events of the window along their index, up to the limit
 AS $$
     WITH clock AS MATERIALIZED (
         SELECT clock_timestamp() AS now

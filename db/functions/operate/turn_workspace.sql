@@ -1,10 +1,10 @@
 -- turn_workspace(workspace_id, status, operator, reason) -> {"verdict", "status", "was"}
 --
--- Makes a workspace active, paused or disabled. What is queued stays; once it is active again the next claim finds it,
--- so whoever resumes wakes the dispatchers afterwards.
+-- Makes a workspace active, paused or disabled. The queue stays; once it is active again the next claim finds it, so a
+-- caller that resumes it wakes the dispatchers afterwards.
 --
 -- Verdicts     turned, unchanged (it is so already), not_found
--- Appends      config_changed, with what it was and is, operator and reason
+-- Appends      config_changed, with the old and the new status, operator and reason
 -- Locks        workspaces by key
 -- Raises       AP010 without operator or reason.
 CREATE OR REPLACE FUNCTION turn_workspace(

@@ -1,24 +1,24 @@
 -- fold_deliveries(workspace_id, delivery_ids) -> what the events of each delivery add up to
 --
--- Reads events alone, in the order of their seq. A checkpoint starts the fold: what was written before it is not looked
--- at, and its meta gives {"status", "provider_message_id", "sent_at", "slot_at", "next_retry_at", "skipped",
--- "event_count": as the row has it from then on}, its column the attempt. A delivery without events is left out.
+-- Reads events alone, in the order of their seq. A checkpoint starts the fold: earlier events are not used, its meta
+-- gives {"status", "provider_message_id", "sent_at", "slot_at", "next_retry_at", "skipped", "event_count": as the row
+-- has it from then on}, its column the attempt. A delivery without events is left out.
 --
 -- status, attempt, provider_message_id, sent_at, slot_at, next_retry_at     as the row should have them
--- retry_is_near    next_retry_at is when a hand brought it back, which sets a time of about then
+-- retry_is_near    a requeue by hand set next_retry_at to about the time of its event
 -- began_at         when it was enqueued; null when the log begins with a checkpoint
 -- sending_at       when the last attempt was claimed
--- max_attempts     as it was enqueued (5 where the event does not say) or as whoever brought it back says; five more
---                  where a statement by hand brought it back; null when the log begins with a checkpoint and nobody has
---                  said since
--- skipped          somebody has looked at it since it died
--- parts            the provider's ids part by part, as `sent` tells them; null when it does not
--- event_count      how many events the row must have counted: all but those that tell of it without changing it, and
---                  but a manual_requeue or a signed dead_letter by hand, which knows nothing of a count (ours say a
---                  run_id, be it null)
--- problems         what the log itself gets wrong: an event that cannot follow the one before, a count of attempts that
---                  does not go on, an event of another message or channel, two with one seq, a time more than a minute
---                  before the last; and what must not happen: see move_problem. At most three
+-- max_attempts     as it was enqueued (5 where the event does not say) or as the last requeue says; five more where a
+--                  hand-written statement brought it back; null when the log begins with a checkpoint and no later
+--                  event says it
+-- skipped          an operator has looked at it since it died
+-- parts            the provider's ids part by part, as `sent` has them; null when it does not
+-- event_count      how many events the row must have counted: all but those that do not change it, and but a
+--                  manual_requeue or a signed dead_letter written by hand, which does not count itself (functions write
+--                  a run_id, be it null)
+-- problems         faults of the log itself: an event that cannot follow the one before, a gap in the count of
+--                  attempts, an event of another message or channel, two with one seq, a time more than a minute before
+--                  the last; and what must not happen: see move_problem. At most three
 CREATE OR REPLACE FUNCTION fold_deliveries(p_workspace_id uuid, p_delivery_ids uuid[])
 RETURNS TABLE (
     delivery_id uuid,

@@ -1,20 +1,19 @@
 -- move_problem(action, result, error, ts, meta, attempt, max_attempts, sleeps_until, claimed_by, action_after)
--- -> what is
--- wrong with an event of a delivery that may follow the one before; null when nothing is
+-- -> what is wrong with an event of a delivery that may follow the one before; null when nothing is
 --
 -- max_attempts   how many attempts the delivery has at this event; null when the log does not say
--- sleeps_until   until when the event before it put the delivery off; null when it did not
+-- sleeps_until   until when the event before it postponed the delivery; null when it did not
 -- claimed_by     the run_id of the send_attempt right before it; null when there is none, or it has no run
 -- action_after   the next event of the delivery
 --
--- Attempts     what failed for the last time is dead or held, never retried. What was given back unsent, or brought
---              back by a hand, may go beyond.
--- Early        a delivery is not claimed before the time it was put off to, and not put off for less than the platform
---              asked for. A claim is as late as its slot or its event, whichever is later; a second is left for a clock
---              that is set, and five between a commit's own time and that of its event. A day is the longest that is
---              waited.
--- Two owners   the end of an attempt is told by the run that claimed it.
--- Lease        it is over only after it ended.
+-- Attempts     after its last failed attempt a delivery is dead or held, never retried. Released or requeued deliveries
+--              may exceed that.
+-- Early        a delivery is not claimed before the time it was postponed to, and not postponed for less than the
+--              platform asked for. The time of a claim is its slot or its event, whichever is later; one second is
+--              allowed for a clock that is set, and five between a commit's own time and that of its event. The longest
+--              wait is a day.
+-- Two owners   the run that claimed an attempt records its end.
+-- Lease        it is recorded as expired only after it ended.
 CREATE OR REPLACE FUNCTION move_problem(
     p_action event_action,
     p_result event_result,

@@ -1,10 +1,9 @@
 -- progress_problem(series_progress, calls, parts)
--- -> what is wrong with the parts that are told to be acknowledged; null when
--- nothing is
+-- -> what is wrong with the parts recorded as acknowledged; null when nothing is
 --
 -- calls   how many calls the plan has; null when it is gone
--- parts   the provider's ids part by part, as the `sent` event has them; null when it does not. Where they are others
---         than those that were recorded, a part that was acknowledged went out a second time
+-- parts   the provider's ids part by part, as the `sent` event has them; null when it does not. Where they differ from
+--         the recorded ones, a part that was acknowledged was sent a second time
 CREATE OR REPLACE FUNCTION progress_problem(p_progress jsonb, p_calls int, p_parts jsonb)
 RETURNS text
 LANGUAGE sql

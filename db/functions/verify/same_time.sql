@@ -1,4 +1,4 @@
--- same_time(a, b, slack) -> whether two times are at most this far apart; two nulls are, and two infinities are
+-- same_time(a, b, slack) -> whether two times are at most this far apart; two nulls count as equal, and two infinities
 CREATE OR REPLACE FUNCTION same_time(p_a timestamptz, p_b timestamptz, p_slack interval)
 RETURNS boolean
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- status_after(action) -> what a delivery is once this event of it was written; null when the event moves nothing
+-- status_after(action) -> the status of a delivery after this event; null when the event does not change it
 --
--- A checkpoint says it itself, in its meta. send_attempt is the claim: from there on the delivery is being sent.
+-- A checkpoint has the status in its meta. send_attempt is the claim: from there on the delivery is being sent.
 CREATE OR REPLACE FUNCTION status_after(p_action event_action)
 RETURNS delivery_status
 LANGUAGE sql

@@ -1,7 +1,7 @@
 -- verify_channels(workspace_id, most) -> counters and due times of channels that disagree with their deliveries
 --
 -- What channel_drift finds: [{"kind": "in_flight" | "due" | "group", "channel_id", "events": what is true, "row"}].
--- recount(workspace_id) mends all of them.
+-- recount(workspace_id) repairs all of them.
 CREATE OR REPLACE FUNCTION verify_channels(p_workspace_id uuid, p_most int DEFAULT 100)
 RETURNS TABLE (checked bigint, found bigint, differences jsonb)
 LANGUAGE sql

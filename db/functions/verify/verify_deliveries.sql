@@ -1,25 +1,25 @@
--- verify_deliveries(workspace_id, after, limit, most) -> what the next deliveries and their events disagree about
+-- verify_deliveries(workspace_id, after, limit, most) -> differences between the next deliveries and their events
 --
--- Walks the deliveries of a workspace by key: give last_id as `after` until nothing was checked. One call is one
--- statement, so a row and its events are seen as they were in one moment, whoever writes meanwhile.
+-- Walks the deliveries of a workspace by key: pass last_id as `after` until nothing was checked. One call is one
+-- statement, so a row and its events are read as of one moment, despite concurrent writes.
 --
 -- checked, found   how many deliveries were looked at, and how many differences there are
 -- differences      [{"kind", "delivery_id", "events", "row"}], at most `most` of them
 -- kind   status, attempt, max_attempts, provider_message_id, sent_at, slot_at, next_retry_at, created_at,
 --        sending_started_at
 --                  the row is not what its events add up to (fold_deliveries)
---        event_count   an event is missing, also the last one, or was written past the row
---        no_events     there is not one
+--        event_count   an event is missing, also the last one, or was written after the row
+--        no_events     it has no event
 --        order         the log itself is wrong: see problems of fold_deliveries
---        message, channel, rendering     what the row or its events refer to is not there, or is not the same
---        queue, dead_letters, skipped        the narrow tables beside it say something else
---        progress      the parts of it that were acknowledged: see progress_problem
+--        message, channel, rendering     what the row or its events refer to is missing, or is not the same
+--        queue, dead_letters, skipped        the narrow tables beside it disagree
+--        progress      its acknowledged parts: see progress_problem
 --        early         its last attempt was claimed before it was scheduled
 --
--- Near     sent_at, created_at, sending_started_at and a retry by hand are told by the moment at which the event was
---          written, a little after the row's own: they may be `slack` apart. The other times are told exactly. Of a
---          delivery that was sent nothing changes afterwards, so sent_at is also, exactly, when the row last changed.
--- Claimed  a flow of hands that leaves no event: the events say queued or retry
+-- Near     events give sent_at, created_at, sending_started_at and a requeue by the time of their own writing, a little
+--          after the row's: they may be `slack` apart. The other times are exact. A sent delivery does not change
+--          afterwards, so sent_at is also, exactly, when the row last changed.
+-- Claimed  a claim by hand leaves no event: the events say queued or retry
 CREATE OR REPLACE FUNCTION verify_deliveries(
     p_workspace_id uuid,
     p_after uuid,
@@ -46,7 +46,7 @@ AS $$
         SELECT f.*
         FROM fold_deliveries(p_workspace_id, ARRAY(SELECT delivery_id FROM page)) AS f
     ), queued AS MATERIALIZED (
-        -- A page is a range of keys, read in one go: probe by probe an emptied queue would be read over and over.
+        -- A page is a range of keys, read at once: single probes would read an emptied queue over and over.
         SELECT q.delivery_id, q.claim_token, q.channel_id
         FROM delivery_queue q
         WHERE q.workspace_id = p_workspace_id

@@ -1,13 +1,13 @@
 -- verify_events(workspace_id, after_ts, after_id, limit, since, cursor, most) -> the next events, and their orphans
 --
--- Walks the events of a workspace by key: give last_ts and last_id as `after` until nothing was checked.
+-- Walks the events of a workspace by key: pass last_ts and last_id as `after` until nothing was checked.
 --
 -- seqs, ids    of those that the audit stream must have: not older than `since`, and passed by the relay when `cursor`
 --              was read (audit_cursor). None without a cursor.
--- differences  what verify_sends finds, and [{"kind": "orphan", "event_id", "delivery_id" | "message_id" |
---              "channel_id", "events": action, "row": null}]: its delivery, message or channel is not there. What
---              retention has taken away is not missed, by the rule of reconcile_events. Nor is what a stale commit
---              speaks of, which may never have been.
+-- differences  the findings of verify_sends, and [{"kind": "orphan", "event_id", "delivery_id" | "message_id" |
+--              "channel_id", "events": action, "row": null}]: its delivery, message or channel is missing. Excluded are
+--              rows that retention deleted, by the rule of reconcile_events, and references of stale commits, which may
+--              never have existed.
 CREATE OR REPLACE FUNCTION verify_events(
     p_workspace_id uuid,
     p_after_ts timestamptz,

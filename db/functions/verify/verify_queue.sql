@@ -1,8 +1,8 @@
--- verify_queue(workspace_id, after, limit, most) -> rows of delivery_queue and dead_letters that belong to nothing
+-- verify_queue(workspace_id, after, limit, most) -> rows of delivery_queue and dead_letters without their delivery
 --
--- The other way round of verify_deliveries, walked the same way: a row there whose delivery is gone, or is no longer
--- what the row is for, or whose status the row does not have. Says {"kind": "queue" | "dead_letters", "delivery_id",
--- "events": null, "row"}.
+-- The reverse of verify_deliveries, walked the same way: a row whose delivery is gone, or no longer in the status that
+-- the row is for, or whose status differs. Returns {"kind": "queue" | "dead_letters", "delivery_id", "events": null,
+-- "row"}.
 CREATE OR REPLACE FUNCTION verify_queue(
     p_workspace_id uuid,
     p_after uuid,

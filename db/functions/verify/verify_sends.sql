@@ -1,20 +1,19 @@
 -- verify_sends(workspace_id, after_ts, after_id, last_ts, last_id)
 -- -> claims of a page of events that a gate should have stopped
 --
--- Looks at the send_attempt events behind (after_ts, after_id) up to (last_ts, last_id), together with the five hundred
--- before them, since gates go on from page to page.
+-- Checks the send_attempt events after (after_ts, after_id) up to (last_ts, last_id), together with the five hundred
+-- before them, because gates continue from page to page.
 --
--- kind   slots          the slots of a channel or a token group are too close: of any n + 1 of them the last is less
---        than
---                       n steps after the first, beyond the tolerance of a claim. Judged only from the moment on at
---                       which the rate, or the group of the channel, was last changed (rate_since), so with one rate
---                       alone; a part of the slots (later calls of a plan leave no event) can only be further apart
---        disabled       the log says that the channel was switched off then
---        paused         the log says that the channel was paused beyond that moment
---        cooldown       a platform had asked the channel or its token group to wait beyond that moment; an hour is
---                       looked back
--- A claim is as late as its slot or its event, whichever is later. Windows are not judged: nothing tells what they
--- were. Whoever sets next_allowed_at back by hand is found, too.
+-- kind   slots          the slots of a channel or a rate group are too close: of any n + 1 of them the last is less
+--                       than n steps after the first, beyond the tolerance of a claim. Checked only since the rate, or
+--                       the group of the channel, was last changed (rate_since), so under one rate; missing slots
+--                       (later calls of a plan leave no event) can only increase the distance
+--        disabled       by the log the channel was disabled then
+--        paused         by the log the channel was paused beyond that moment
+--        cooldown       a platform had asked the channel or its rate group to wait beyond that moment; checked for the
+--                       last hour
+-- The time of a claim is its slot or its event, whichever is later. Windows are not checked: the log does not have
+-- them. A next_allowed_at set back by hand is found, too.
 CREATE OR REPLACE FUNCTION verify_sends(
     p_workspace_id uuid,
     p_after_ts timestamptz,
@@ -73,7 +72,7 @@ AS $$
         WHERE x.step > interval '0'
           AND t.slot_at >= x.since
     ), placed AS (
-        -- A gate that gives a slot per step has slot - n * step rising, n being the number of the slot.
+        -- In a gate that gives one slot per step, slot - n * step rises, n being the number of the slot.
         SELECT s.*, s.slot_at - row_number() OVER (PARTITION BY s.gate ORDER BY s.slot_at, s.ts, s.id) * s.step AS place
         FROM slotted s
     ), close AS (

@@ -1,6 +1,6 @@
 -- verify_size(workspace_id) -> how many deliveries, queue rows and events a workspace has: for a progress bar
 --
--- Counted. Whoever asks is about to read each of them, which costs far more.
+-- Exact counts: the caller is about to read each of them, which costs far more.
 CREATE OR REPLACE FUNCTION verify_size(p_workspace_id uuid)
 RETURNS TABLE (deliveries bigint, queue_rows bigint, events bigint)
 LANGUAGE sql

@@ -1,7 +1,7 @@
--- why(id, workspace_id, limit, now) -> what holds this, or what became of it: {"at": the database's time, "found": […]}
+-- why(id, workspace_id, limit, now) -> what holds this, or how it ended: {"at": the database's time, "found": […]}
 --
--- One entry for each thing meant, none when nothing is known by this id. A staged post that was enqueued is followed
--- by its message.
+-- One entry for each thing that the id may mean, none when the id is unknown. A staged post that was enqueued is
+-- followed by its message.
 --
 -- found        of why_show_delivery, why_show_message, why_show_channel and why_show_post; of a run without posts
 --              {"kind": "run", "workspace_id", "run_id", "run_kind", "trace_id", "started_at", "finished_at", "stats",

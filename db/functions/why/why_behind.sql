@@ -1,7 +1,7 @@
--- why_behind(workspace_id, delivery_id, now) -> how many deliveries of its channel go out before this one
+-- why_behind(workspace_id, delivery_id, now) -> how many deliveries of its channel are sent before this one
 --
--- In the order of the claim: by age among those that are due, where one that has just come due is put in its place by
--- the next claim (wake_sleepers). 0 for the one that is next.
+-- In the order of the claim: by age among those that are due; the next claim (wake_sleepers) sorts in one that has just
+-- come due. 0 for the next one.
 --
 -- Cost         the deliveries before it, by index
 CREATE OR REPLACE FUNCTION why_behind(p_workspace_id uuid, p_delivery_id uuid, p_now timestamptz)
@@ -21,7 +21,7 @@ AS $$
         WHERE q.workspace_id = p_workspace_id
           AND q.delivery_id = p_delivery_id
     )
-    -- The workspace is asked for last: its key must not seem as good a way in as the channel's index.
+    -- The workspace is checked last: the planner must not prefer its key to the channel's index.
     SELECT (
         SELECT count(*) FILTER (WHERE q.workspace_id = p_workspace_id)
         FROM delivery_queue q

@@ -1,16 +1,16 @@
 -- why_channel(workspace_id, channel_ids, now, tolerance) -> every closed gate of these channels, and what opens it
 --
--- An open channel has no row. The gates are those that a claim asks, by the same functions: channel_opens_at's
--- parts, slot_gate for the channel and for its token group, and its places.
+-- An open channel has no row. The gates are those that a claim checks, by the same functions: the parts of
+-- channel_opens_at, slot_gate for the channel and for its rate group, and its places.
 --
 -- gate          workspace_paused | workspace_disabled | set_aside | channel_disabled | channel_paused | window |
 --               claim_blocked | group_cooldown | group_slot | channel_slot | max_parallel: see why_precedence
--- since         when it closed; null when nobody told
+-- since         when it closed; null when that is not recorded
 -- until         when it opens by itself; null when it does not. max_parallel: the first lease in the channel that ends,
---               usually its send is over long before
--- claim_blocked: for five seconds no claim has got the lock of the workspace, and somebody holds it now
+--               usually its send ends long before
+-- claim_blocked: for five seconds no claim has got the lock of the workspace, and a backend holds it now
 -- released_by   operator | settings | time | commit | monitor
--- command       what a human would type; null when there is nothing to do but wait
+-- command       what to type; null when there is nothing to do but wait
 -- cause         what closed it: {"code", "operator", "reason", "rate_rps", "sending", "max_parallel", …}
 --
 -- Cost          per channel a few probes by key; per closed channel its last closing
@@ -137,7 +137,7 @@ AS $$
                   AND NOT q.asleep
                   AND q.claim_token IS NOT NULL
                 ORDER BY q.sort_at
-                LIMIT least(c.flying, 20) -- those that are out are the oldest: the rest of a backlog is not read
+                LIMIT least(c.flying, 20) -- sends in flight are the oldest: no need to read the backlog
             ) AS q
             JOIN deliveries d
               ON d.workspace_id = p_workspace_id

@@ -1,6 +1,6 @@
 -- why_closed(workspace_id, channel_id, action) -> when and why a channel was paused or disabled, as the log has it
 --
--- Nothing when the last word in the log is an opening: somebody closed it past the functions.
+-- Nothing when the last event in the log is an opening: the channel was then closed without the functions.
 -- action       channel_paused | channel_disabled
 -- cause        {"code"} of the failure, or {"operator", "reason"}
 CREATE OR REPLACE FUNCTION why_closed(p_workspace_id uuid, p_channel_id uuid, p_action event_action)

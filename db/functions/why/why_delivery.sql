@@ -1,19 +1,19 @@
--- why_delivery(workspace_id, delivery_ids, now, …) -> for every live one of these, the gate that holds it
+-- why_delivery(workspace_id, delivery_ids, now, …) -> for each live delivery of these, the gate that holds it
 --
 -- Each delivery that is queued, retry, claimed or sending has exactly one row: of all gates that hold it, the first in
 -- why_precedence; `later` names the others. A claim takes what is at queued_behind and nothing else: due and open are
--- asked here as the claim asks them (the queue's own row, and why_channel). What has ended has no row: see why_ended.
+-- checked here as in a claim (the queue's own row, and why_channel). An ended delivery has no row: see why_ended.
 --
 -- gate          of why_channel, and
 --               schedule        scheduled_for or not_before is to come
 --               retry_backoff   the wait after a failed attempt
---               hold            perhaps sent; a human decides
---               lease           with a worker; over after `until`, then the monitor takes it back. A workspace
---                               that is not active is left alone, so there a lease that is over is told as that
---               queued_behind   nothing holds it: cause.behind deliveries of its channel go before it (0: it is next)
+--               hold            perhaps sent; an operator decides
+--               lease           with a worker; the monitor takes it back after `until`. In a workspace that is not
+--                               active it does not, so the answer there is the status of the workspace
+--               queued_behind   no gate holds it: cause.behind deliveries of its channel go before it (0: it is next)
 -- since, until, released_by, command, cause: as in why_channel; released_by also dispatcher
 --
--- Cost          a few probes by key for each delivery and channel; for each that is only in line, those before it
+-- Cost          a few probes by key for each delivery and channel; for each that is queued_behind, those before it
 CREATE OR REPLACE FUNCTION why_delivery(
     p_workspace_id uuid,
     p_delivery_ids uuid[],

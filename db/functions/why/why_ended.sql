@@ -1,14 +1,14 @@
--- why_ended(workspace_id, delivery_ids, now) -> for every finished one of these, how it ended and why
+-- why_ended(workspace_id, delivery_ids, now) -> for each ended delivery of these, how it ended and why
 --
 -- outcome      sent               detail: {"platform", "target_id", "provider_message_id", "parts": [{"part", "ids"}]}
---              preflight          no plan of it was legal: {"problems", "more_problems": how many are not kept}
---              catch_up_dropped   left out when its channel was opened again: {"operator", "reason", "catch_up"}
---              refused            the platform said no for good: {"code", "message", "scope"}
+--              preflight          no legal plan was possible: {"problems", "more_problems": how many are not kept}
+--              catch_up_dropped   dropped when its channel was opened again: {"operator", "reason", "catch_up"}
+--              refused            the platform refused it permanently: {"code", "message", "scope"}
 --              dead               all attempts failed: {"code", "message"}
---              skipped            dead, and somebody left it so: also {"operator", "reason", "skipped_at"}
+--              skipped            dead, and an operator left it so: also {"operator", "reason", "skipped_at"}
 --              deduped            the channel had the same content: {"twin": {"delivery_id", "status", "sent_at", …}}
 -- at           when it ended
--- command      how to bring it back, where that may be done; else detail.requeue says why not: see check_requeue
+-- command      how to requeue it, where that is allowed; else detail.requeue says why not: see check_requeue
 CREATE OR REPLACE FUNCTION why_ended(p_workspace_id uuid, p_delivery_ids uuid[], p_now timestamptz DEFAULT NULL)
 RETURNS TABLE (
     delivery_id uuid,

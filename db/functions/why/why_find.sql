@@ -1,7 +1,7 @@
 -- why_find(id, workspace_id, limit) -> what an id may mean: one row per thing found
 --
--- Understood are ids of deliveries, messages, channels, staged posts and runs, a channel's address on its platform, a
--- trace id, and a source_ref. The last three, and runs, stand for the posts that belong to them.
+-- Accepts ids of deliveries, messages, channels, staged posts and runs, a channel's address on its platform, a trace
+-- id, and a source_ref. The last three, and runs, stand for the posts that belong to them.
 --
 -- workspace_id   null: all that the caller may see
 -- kind           delivery | message | channel | post | run (only when no post of it is known)

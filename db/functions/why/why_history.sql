@@ -1,7 +1,7 @@
 -- why_history(workspace_id, delivery_id, channel_id, from, to, limit) -> a timeline, the oldest first, as a JSON list
 --
--- The events of a delivery, and what happened to a channel itself between `from` and `to`; either may be null. Of a
--- long one the last `limit` events.
+-- The events of a delivery, and those of a channel itself between `from` and `to`; either may be null. Of a long one
+-- the last `limit` events.
 --
 -- [{"at", "after_ms" since the event before, "of": "delivery" | "channel", "action", "attempt", "result", "code",
 --   "message", "operator", "reason", "until", "provider_message_id", "payload_ref"}], without what is null

@@ -1,8 +1,8 @@
 -- why_message_history(workspace_id, message_id, limit) -> the timeline of a message, the oldest first, as a JSON list
 --
--- How it came in, what was noted of it (other tags, channels that had it already), and what its deliveries did. Events
--- that one transaction wrote for the same reason are one line: a post to forty channels is enqueued once. Of a long one
--- the first line and the last `limit`, out of the last fifty events a line.
+-- How it came in, what was recorded of it (other tags, channels that had it already), and what its deliveries did.
+-- Events that one transaction wrote for the same reason are one line: a post to forty channels is enqueued once. Of a
+-- long one the first line and the last `limit`, built from the last fifty events per line.
 --
 -- [{"at", "after_ms" since the line before, "of": "message" | "delivery", "action", "count" when it is more than one,
 --   "attempt", "result", "code"; of one alone also "message", "operator", "reason", "until", "provider_message_id",

@@ -1,8 +1,8 @@
--- why_precedence() -> the names of all gates, in the order in which they are told
+-- why_precedence() -> the names of all gates, in the order of precedence
 --
--- Several gates may hold a delivery at once; the one that comes first here is the answer. docs/why.md says what each
--- of them means. `lease` holds what is with a worker and `staged_media` what is no delivery yet; `queued_behind` is for
--- what nothing else holds.
+-- Several gates may hold a delivery at once; the one that comes first here is the answer. docs/why.md explains each of
+-- them. `lease` holds a delivery that is with a worker and `staged_media` a post that has no delivery yet;
+-- `queued_behind` means that nothing else holds it.
 CREATE OR REPLACE FUNCTION why_precedence()
 RETURNS text[]
 LANGUAGE sql

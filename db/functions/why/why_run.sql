@@ -1,10 +1,9 @@
 -- why_run(workspace_id, run_id, limit)
--- -> the posts of a run: staged ones and messages; the run itself when it has none,
--- or when no channel took some of what it brought
+-- -> the posts of a run: staged ones and messages; the run itself when it has none, or when no channel took some of
+-- them
 --
--- A message names its first run and its last, and neither is indexed: what a run brought is found by the time in which
--- it brought it, in the log and among the messages that were new then. A repost that went nowhere leaves nothing but
--- its run.
+-- A message names its first run and its last, and neither is indexed: its posts are found by the time of the run, in
+-- the log and among the messages that were new then. A repost that no channel took leaves only its run.
 CREATE OR REPLACE FUNCTION why_run(p_workspace_id uuid, p_run_id uuid, p_limit int)
 RETURNS TABLE (kind text, id uuid)
 LANGUAGE sql
@@ -12,7 +11,7 @@ STABLE
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     WITH span AS MATERIALIZED (
-        -- A push is written by one transaction at its end; what was staged for hours is too.
+        -- A push is written by one transaction at its end; so is a post that was staged for hours.
         SELECT CASE WHEN r.kind = 'push' THEN greatest(r.started_at, r.finished_at - interval '1 minute')
                     ELSE r.started_at END - interval '1 second' AS begun,
                coalesce(r.finished_at, clock_timestamp()) + interval '1 second' AS ended

@@ -1,10 +1,10 @@
--- why_show_channel(workspace_id, channel_id, limit, now) -> all that `autopost why` tells of a channel
+-- why_show_channel(workspace_id, channel_id, limit, now) -> the answer of `autopost why` for a channel
 --
 -- {"kind": "channel", "workspace_id", "channel": {"channel_id", "platform", "target_id", "title"}, "rate_group",
 --  "gate": the first closed gate (why_channel) with the names of the others as "later"; null when it is open,
---  "queue": {"waiting" due, "later" not due yet, "held" for a human, "sending", "oldest_at"}, "error_streak",
+--  "queue": {"waiting" due, "later" not due yet, "held" for an operator, "sending", "oldest_at"}, "error_streak",
 --  "history": its own events, the last of them}
--- Null for a channel that is not there, or not the caller's to see.
+-- Null for a channel that does not exist, or that the caller may not see.
 --
 -- Cost         what is live in the channel, by index
 CREATE OR REPLACE FUNCTION why_show_channel(
@@ -48,7 +48,7 @@ AS $$
                    NOT q.asleep OR q.sort_at <= coalesce(p_now, clock_timestamp()) AS due
             FROM delivery_queue q
             WHERE q.channel_id = c.channel_id
-            OFFSET 0 -- the index of the channel, not the key of the whole workspace
+            OFFSET 0 -- by the index of the channel, not the key of the workspace
         ) AS q
         WHERE q.workspace_id = c.workspace_id
     ) AS queue

@@ -1,11 +1,11 @@
--- why_show_delivery(workspace_id, delivery_id, limit, now) -> all that `autopost why` tells of a delivery
+-- why_show_delivery(workspace_id, delivery_id, limit, now) -> the answer of `autopost why` for a delivery
 --
 -- {"kind": "delivery", "workspace_id", "delivery_id", "message_id", "status", "attempt", "max_attempts", "created_at",
 --  "scheduled_for", "trace_id", "channel": {"channel_id", "platform", "target_id", "title"},
 --  "gate": what holds it while it is live (why_delivery), else null,
 --  "ended": how it ended (why_ended), else null; of a deduped one also where its twin is, as "twin_gate",
 --  "history": why_history, with what happened to its channel meanwhile}
--- Null for a delivery that is not there, or not the caller's to see.
+-- Null for a delivery that does not exist, or that the caller may not see.
 CREATE OR REPLACE FUNCTION why_show_delivery(
     p_workspace_id uuid,
     p_delivery_id uuid,

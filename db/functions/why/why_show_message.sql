@@ -1,4 +1,4 @@
--- why_show_message(workspace_id, message_id, limit, now) -> all that `autopost why` tells of a message
+-- why_show_message(workspace_id, message_id, limit, now) -> the answer of `autopost why` for a message
 --
 -- {"kind": "message", "workspace_id", "message_id", "created_at", "last_seen_at", "seen_count", "source_ref", "tags",
 --  "trace_id", "run_id",
@@ -8,13 +8,13 @@
 --  "total",
 --  "suppressed": [{"channel_id", "title", "twin", "at"}]: the channels that had it already when it was posted again, by
 --                which delivery and when that was last, the newest `limit`,
---  "elsewhere":  [{"channel_id", "platform", "title", "kept_by"}]: channels it has no delivery in, the first `limit`,
+--  "elsewhere":  [{"channel_id", "platform", "title", "kept_by"}]: channels without a delivery, the first `limit`,
 --  "elsewhere_total",
 --  "history":    why_message_history}
 --
--- kept_by      as preview_post names it, by the rules of today; "not asked for" when these would let it pass: the
---              channel came or was changed later, or the post itself named where to go (that is not kept)
--- Null for a message that is not there, or not the caller's to see.
+-- kept_by      as preview_post names it, by the current rules; "not asked for" when these would let it pass: the
+--              channel was added or changed later, or the post itself limited its channels (that is not stored)
+-- Null for a message that does not exist, or that the caller may not see.
 CREATE OR REPLACE FUNCTION why_show_message(
     p_workspace_id uuid,
     p_message_id uuid,

@@ -1,4 +1,4 @@
--- why_show_post(workspace_id, post_id, now) -> all that `autopost why` tells of a post that was staged for its media
+-- why_show_post(workspace_id, post_id, now) -> the answer of `autopost why` for a post that was staged for its media
 --
 -- {"kind": "post", "workspace_id", "post_id", "run_id", "trace_id", "status", "attempt", "created_at", "finished_at",
 --  "message_id" once it is enqueued, "error" of the last attempt,
@@ -6,11 +6,11 @@
 --  "media": [{"place", "type", "host", "state", "since", "waits_for", "error"}],
 --  "history": [{"at", "action", "attempt", "result", "code"}]}
 --
--- gate         staged_media; workspace_paused or workspace_disabled while nobody works there
--- until        of an attempt that runs: its lease; of one to come: when it begins. Null: a worker takes it now.
+-- gate         staged_media; workspace_paused or workspace_disabled while the workspace is not active
+-- until        of a running attempt: its lease; of the next one: when it begins. Null: a worker takes it now.
 -- state        given (nothing to fetch), fetched, fetching, busy (another post, `waits_for`, is fetching it), waiting
--- host         the rest of an address may be a secret
--- Null for a post that is not there, or not the caller's to see.
+-- host         only this: the rest of an address may be a secret
+-- Null for a post that does not exist, or that the caller may not see.
 CREATE OR REPLACE FUNCTION why_show_post(p_workspace_id uuid, p_post_id uuid, p_now timestamptz DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE sql

@@ -1,8 +1,7 @@
 -- why_unrouted(workspace_id, run_id, limit)
--- -> what a run brought and no channel took: [{"at", "code", "message", "tags",
--- "source_id", "source_ref"}]
+-- -> the posts of a run that no channel took: [{"at", "code", "message", "tags", "source_id", "source_ref"}]
 --
--- Without those that were staged: they tell it themselves (why_show_post).
+-- Without those that were staged: why_show_post has their history.
 CREATE OR REPLACE FUNCTION why_unrouted(p_workspace_id uuid, p_run_id uuid, p_limit int)
 RETURNS jsonb
 LANGUAGE sql
