@@ -1,6 +1,6 @@
 -- rate_changed() trigger on channels and platform_limits: keeps rate_since when the rate changes
 --
--- verify_sends reads it: it checks slots only against the rate under which they were taken.
+-- verify_sends reads it, because it checks slots only against their own rate.
 CREATE OR REPLACE FUNCTION rate_changed()
 RETURNS trigger
 LANGUAGE plpgsql

@@ -1,8 +1,8 @@
 -- due_workspaces(limit) -> active workspaces with something to claim now or at a known time
 --
--- Due workspaces first, the one that was served longest ago before the others; then the rest, by the time they are due.
--- So no number of workspaces that wait for their time can displace a due one. The poll calls this when no wakeup comes.
--- The claim itself stores the turn (workspace_due.last_claimed_at), so no replica can make another skip a workspace.
+-- Due workspaces first, the one served longest ago before the others; then the rest, by the time they are due. So no
+-- number of later workspaces can displace a due one. The poll calls this when no wakeup comes. The claim itself stores
+-- the turn (workspace_due.last_claimed_at), so no replica can make another skip a workspace.
 --
 -- Cost         one probe of channel_due per rate group of the installation, for all workspaces at once: calling
 --              next_due_at(), whose rule this is, for each workspace costs eight times as much

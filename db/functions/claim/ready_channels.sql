@@ -47,7 +47,7 @@ BEGIN
             FROM channels c
             WHERE c.workspace_id = p_workspace_id
               AND c.channel_id = k.channel_id
-              -- A pause expired since this claim began: the next claim ends it first, see end_pauses.
+              -- Not if its pause expired since this claim began: the next claim ends it first, see end_pauses.
               AND (c.paused_until <= p_now AND c.enabled AND c.catch_up ->> 'policy' <> 'all') IS NOT TRUE
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS c

@@ -7,8 +7,8 @@
 -- own gates closed     when they open
 -- full, has work       never: the commit that frees a place makes it due. Declared only while the channel's 'ended'
 --                      counter is held; one that is being counted right now stays due at once
--- work left            when the channel's next slot is. A channel that was served goes behind those that were not, and
---                      those keep their order: among equals the index would prefer the same ones every time
+-- work left            when the channel's next slot is. Channels that were served go behind those that were not, and
+--                      keep their own order: among equals the index would prefer the same ones every time
 -- nothing left         when the next sleeper is due, never if there is none. Declared only under FOR UPDATE on its
 --                      channel_due; a row that cannot be locked so is getting deliveries, and stays due at once
 --

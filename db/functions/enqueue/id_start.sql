@@ -1,6 +1,6 @@
 -- id_start(drawn) -> the first number in the range of a drawn id; see id_in
 --
--- 44 random bits above the smallest number of twelve hexadecimal digits: the count never changes their number.
+-- 44 random bits above the first number of twelve hexadecimal digits: counting up never adds a digit.
 CREATE OR REPLACE FUNCTION id_start(p_drawn text)
 RETURNS bigint
 LANGUAGE sql

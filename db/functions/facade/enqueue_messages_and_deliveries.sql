@@ -1,4 +1,4 @@
--- enqueue_messages_and_deliveries(workspace_id, endpoint_id, kind, post, now, audit_deduped) -> what became of the post
+-- enqueue_messages_and_deliveries(workspace_id, endpoint_id, kind, post, now, audit_deduped) -> the answer for the post
 --
 -- The name that the source documents use. It is enqueue_messages_and_deliveries_batch for one post: see there.
 CREATE OR REPLACE FUNCTION enqueue_messages_and_deliveries(

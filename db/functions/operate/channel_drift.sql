@@ -1,11 +1,11 @@
 -- channel_drift(workspace_id, channel_ids) -> the channels whose counters or due time disagree with their deliveries
 --
 -- counted, sending   in flight by channel_counters, and by deliveries; null without counters
--- due_was, due       when channel_due has it looked at, and when that is worthwhile; both null when right
+-- due_was, due       when channel_due has it read, and when that is worthwhile; both null when right
 -- misplaced          channel_due has no row, or names another platform, rate group or max_parallel
 --
 -- Both sides change in one transaction, and this is one statement: what it reports is a fault, not a race. A channel
--- that is looked at too early is right (the claim finds out); one that is looked at too late is not.
+-- that is read too early is right (the claim finds out); one that is read too late is not.
 --
 -- Cost     every queue row of the workspace once, no delivery
 CREATE OR REPLACE FUNCTION channel_drift(p_workspace_id uuid, p_channel_ids uuid[] DEFAULT NULL)

@@ -1,8 +1,8 @@
 -- skip_to_event(state, after, step)
 -- -> a seq with no event between `after` and it, and one within `step` of it; or the end of the window
 --
--- Old events are deleted by whole partitions, so there may be a billion unused numbers: strides that double while they
--- find nothing, then halve again.
+-- Old events are deleted by whole partitions, so there may be a billion numbers without an event: strides that double
+-- while they find nothing, then halve again.
 CREATE OR REPLACE FUNCTION skip_to_event(p_state relay_state, p_after bigint, p_step bigint)
 RETURNS bigint
 LANGUAGE plpgsql
