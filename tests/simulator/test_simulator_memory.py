@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-import os
 import sys
 from pathlib import Path
 
 import pytest
+from harness.full import FULL
 
 pytestmark = pytest.mark.time_limit(480)
 
-ENTRIES = 1_000_000 if os.environ.get("AUTOPOST_FULL") else 100_000
+ENTRIES = 1_000_000 if FULL else 100_000
 WARM = 20_000
 ROOM = 4 * 1024 * 1024
 

@@ -45,7 +45,7 @@ BEGIN
 
     IF p_decision = 'sent' THEN
         -- It counts a start and an end of a send; a claim locks the two counters in the other order.
-        PERFORM pg_advisory_xact_lock(hashtextextended('claim:' || p_workspace_id, 0));
+        PERFORM pg_advisory_xact_lock(claim_lock(p_workspace_id));
     END IF;
     SELECT *
     INTO _held

@@ -1,17 +1,16 @@
 """What a claim and a commit touch: the buffers of their own work, whatever lies in the tables beside it."""
 
 import json
-import os
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from db.support.builders import Tenant, permanent, sent, transient
+from harness.full import FULL
 
 pytestmark = pytest.mark.time_limit(480)
 
-FULL = bool(os.environ.get("AUTOPOST_FULL") or os.environ.get("CI"))
 SENT = 1_000_000 if FULL else 200_000
 BLOCKED = 100_000 if FULL else 20_000
 FEW = 1_000

@@ -3,12 +3,11 @@
 The histories only with ``AUTOPOST_FULL=1``: they test the tests. ``-rP`` prints how many it took.
 """
 
-import os
-
 import pytest
 from autopost_cli.schema import schema_files
 from db.model.runner import run_all
 from db.model.steps import install
+from harness.full import FULL
 
 pytestmark = pytest.mark.time_limit(480)
 
@@ -99,7 +98,7 @@ def test_a_bug_can_be_planted_where_it_was(bug):
         assert right in schema_files.function(function).text
 
 
-@pytest.mark.skipif(not os.environ.get("AUTOPOST_FULL"), reason="tests the tests: AUTOPOST_FULL=1")
+@pytest.mark.skipif(not FULL, reason="tests the tests: AUTOPOST_FULL=1")
 @pytest.mark.parametrize("bug", BUGS)
 async def test_some_history_finds_a_planted_bug(database, bug):
     connection = await database.connect()

@@ -1,7 +1,6 @@
 """In a workspace full of troubles every live delivery has one gate, the claim agrees, and opening the gate moves it."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,8 +11,9 @@ import pytest
 from db.support.builders import Tenant, sent
 from db.support.why_world import World, make_world
 from harness.databases import Database
+from harness.full import FULL
 
-SEEDS = range(24 if "CI" in os.environ else 12)
+SEEDS = range(24 if FULL else 12)
 RESTARTS = {"lease", "queued_behind"}
 """Releasing these changes the delivery itself, or others in its way: what holds it then may be any gate."""
 

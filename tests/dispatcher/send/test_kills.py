@@ -18,11 +18,12 @@ from dispatcher.support.killed_dispatcher import LEASE
 from dispatcher.support.running_dispatcher import RunningDispatchers, configured, running_dispatcher
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.full import FULL
 from harness.telegram_media import png
 
 pytestmark = pytest.mark.time_limit(480)
 
-KILLS = 20 if os.environ.get("CI") else 4
+KILLS = 20 if FULL else 4
 PARTS = 3
 PLENTY = 60.0
 BETWEEN = [

@@ -1,15 +1,15 @@
 """What a dry run shows is what the same post then stores: for any post, any settings, down to the hash of the plan."""
 
-import os
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from harness.full import FULL
 from ingest.support.ingest_client import DEMO, DEMO_WORKSPACE, IngestClient
 
-ROUNDS = 40 if os.environ.get("CI") else 12
+ROUNDS = 40 if FULL else 12
 WORDS = [
     "word",
     "Привет",

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 from harness.databases import Database
+from harness.full import FULL
 from ingest.support.ingest_client import DEMO, TABLES
 from ingest.support.ingest_server import tell
 from ingest.support.memory import ALLOWED, peak_memory
@@ -25,7 +26,7 @@ from msgspec import Struct
 
 pytestmark = pytest.mark.time_limit(480)
 
-REQUESTS = 5_000 if os.environ.get("CI") else 1_000
+REQUESTS = 5_000 if FULL else 1_000
 AT_ONCE = 100
 PATIENCE = 20.0
 

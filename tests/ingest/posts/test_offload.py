@@ -99,7 +99,8 @@ async def test_a_short_post_of_nothing_but_markup_is_compiled_in_a_worker(
     assert workers.calls == 1
 
 
-async def test_an_ordinary_post_needs_no_worker(workers: Counting) -> None:
+async def test_an_ordinary_post_needs_no_worker(workers: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autopost_ingest.posts.offload.INLINE", 10.0)  # its size decides, not a busy machine
     offload = Offload(workers)
     body = json.dumps({"text": "**ordinary** " * 50, "parse_mode": "Markdown", "links": ["https://a.example"]}).encode()
 

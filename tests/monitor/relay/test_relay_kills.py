@@ -20,14 +20,15 @@ from db.support.ages import age
 from db.support.builders import Tenant
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.full import FULL
 from monitor.support.load import PLENTY, Load, killed
 from monitor.support.running_relay import Audit, out_of_order, outlive_the_lease, running_relay
 
 pytestmark = pytest.mark.time_limit(480)
 
 POINTS = ["read", "published", "moved"]
-KILLS = 20 if os.environ.get("CI") else 4
-HELD = timedelta(seconds=30 if os.environ.get("CI") else 3)
+KILLS = 20 if FULL else 4
+HELD = timedelta(seconds=30 if FULL else 3)
 CHUNK = 10
 """Of the mortal ones."""
 

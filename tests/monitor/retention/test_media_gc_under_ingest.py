@@ -1,7 +1,6 @@
 """Collecting and forgetting while the same few pictures come in again and again: nothing is lost."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
@@ -17,6 +16,7 @@ from db.support.ages import OLD_WEEKS
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.full import FULL
 from harness.telegram_media import png
 from ingest.support.pictures import Pictures, pictures
 from ingest.support.staging_ingest import Workshop, workshop
@@ -25,7 +25,7 @@ from monitor.support.slow_store import LONG_AGO, LaggingStore, collector, config
 pytestmark = pytest.mark.time_limit(480)
 
 PLENTY = timedelta(minutes=1)
-TIMES = 25 if os.environ.get("CI") else 6
+TIMES = 25 if FULL else 6
 GROW_OLD = (
     "DELETE FROM delivery_queue q USING deliveries d JOIN shown USING (message_id) WHERE d.delivery_id = q.delivery_id",
     "UPDATE events e SET ts = now() - interval '100 days' FROM shown s "
