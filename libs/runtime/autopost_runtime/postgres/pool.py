@@ -235,7 +235,7 @@ async def _prepare(connection: Any) -> None:
 
 
 def _decoded(raw: bytes) -> Any:
-    """A value that cannot be parsed must not fail the whole result. A number that is too long is read as text; JSON with
+    """A value that cannot be parsed must not fail the whole result. A number that is too long becomes text; JSON with
     too deep nesting stays text, which the caller rejects."""
     try:
         return msgspec.json.decode(raw)

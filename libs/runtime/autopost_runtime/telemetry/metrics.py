@@ -142,7 +142,7 @@ def histogram(name: str, description: str = "") -> Histogram:
 
 
 def gauge(name: str, description: str, callback: Callable[[], Readings]) -> None:
-    """``callback`` runs at each scrape and returns a number, or one ``Observation`` per label set. The last one wins."""
+    """``callback`` runs at each scrape and returns a number or one ``Observation`` per label set. The last one wins."""
     found = _instruments.setdefault(name, Gauge(name, description, callback))
     if not isinstance(found, Gauge):
         raise TypeError(f"{name} is already a {found.kind}")
