@@ -1,1 +1,1 @@
-"""One package per platform: limits, the pure compile step, the HTTP call, the error classifier."""
+"""One package per platform: limits, pure compile step, HTTP calls, error classification."""

@@ -1,6 +1,6 @@
-"""What a platform answers, made fit to be kept: every string and number is bounded, and a database can store it.
+"""Sanitise responses of platforms: every string and number is bounded and storable in Postgres.
 
-One place for all platforms. An odd answer costs at most what it says: never the outcome that it belongs to.
+All platforms use it. A malformed value is dropped or replaced; the outcome of its call is kept.
 """
 
 import json
@@ -14,11 +14,11 @@ import msgspec
 LONGEST_ID = 512
 LONGEST_TOKEN = 4096
 LONGEST_TEXT = 4000
-"""More than redaction looks at, so it knows that what it looks at goes on."""
+"""Above the limit of redaction, so that redaction knows when a text goes on beyond its limit."""
 LONGEST_WAIT_MS = 10**15
-"""Far beyond the cap of a wait, so that the event shows what was asked."""
+"""Far above the cap of a wait, so that the event shows the requested value."""
 LONGEST_LENIENT = 64 * 1024
-"""Bytes of an answer that are read a second time, slowly."""
+"""The largest response, in bytes, that gets a second, slower parse."""
 MOST_DIGITS = 18
 
 T = TypeVar("T")
@@ -34,12 +34,12 @@ def storable(text: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def words(value: Any) -> str:
-    """Of a platform, for people to read; anything but a text is none."""
+    """A text of the platform for people; empty for anything but a string."""
     return storable(value) if isinstance(value, str) else ""
 
 
 def identifier(value: Any) -> str | None:
-    """What the platform calls a message, a chat or a bot; ``None`` when it names nothing."""
+    """The platform's id of a message, a chat or a bot; ``None`` when the value is not an id."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = f"{value:.0f}" if isinstance(value, float) else str(value)
@@ -47,14 +47,14 @@ def identifier(value: Any) -> str | None:
 
 
 def token(value: Any) -> str | None:
-    """What something is sent again by: only exactly as it was given, so one that cannot be kept is none."""
+    """An id that is sent back to the platform. It must stay unchanged, so one that cannot be stored is ``None``."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_TOKEN or _ALTERED.search(value):
         return None
     return value
 
 
 def wait_ms(seconds: Any) -> int | None:
-    """A wait as it was asked for, in milliseconds; ``None`` for what is no number of seconds."""
+    """The requested wait in milliseconds; ``None`` when the value is not a number of seconds."""
     if isinstance(seconds, str):
         text = seconds.strip()
         seconds = int(text[: MOST_DIGITS + 1]) if text.isascii() and text.isdigit() else None
@@ -63,13 +63,13 @@ def wait_ms(seconds: Any) -> int | None:
     return LONGEST_WAIT_MS if seconds >= LONGEST_WAIT_MS / 1000 else int(seconds * 1000)
 
 
-def http_status(told: Any, otherwise: int) -> int:
-    """An error's number as a body tells it, where it can be the number of an error."""
-    return told if isinstance(told, int) and 400 <= told <= 599 else otherwise
+def http_status(code: Any, otherwise: int) -> int:
+    """The error code of a response body when it is a valid error status, else ``otherwise``."""
+    return code if isinstance(code, int) and 400 <= code <= 599 else otherwise
 
 
 def reader(kind: type[T]) -> Callable[[bytes], T]:
-    """Reads an answer as ``kind``; raises ``msgspec.DecodeError`` and nothing else."""
+    """Returns a decoder of responses; it raises ``msgspec.DecodeError`` and nothing else."""
     decode = msgspec.json.Decoder(kind).decode
 
     def read(body: bytes) -> T:
@@ -82,9 +82,9 @@ def reader(kind: type[T]) -> Callable[[bytes], T]:
 
 
 def _leniently(body: bytes) -> Any:
-    """What JSON allows and few readers take: lone surrogates, endless numbers, NaN, control characters."""
+    """Also accepts lone surrogates, huge numbers, NaN and control characters."""
     if len(body) > LONGEST_LENIENT:
-        raise msgspec.DecodeError("too long to be read twice")
+        raise msgspec.DecodeError("too long for the lenient parser")
     try:
         return _clean(_decoder.decode(body.decode("utf-8-sig", "replace")))
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""The adapter contract: what a platform must bring to be one of ours.
+"""The adapter contract: what the code of a platform must implement.
 
-``compile`` is pure and decides everything about what a channel will see; ``send`` carries out one part of a
-plan and returns how it ended. An adapter never touches a database or a stream, and never raises for what a
-platform does, nor for bytes that cannot be had: those are outcomes as well.
+``compile`` is pure and decides everything that a channel shows; ``send`` sends one part of a plan and returns
+the outcome. An adapter never uses a database or a stream. It never raises for a platform's behaviour, nor for
+media bytes that are not available: those are outcomes as well.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """Where a part goes and as whom; the address is the channel's, never the plan's."""
+    """The chat and the bot for a part. They come from the channel, never from the plan."""
 
     chat: str
     token: Secret
@@ -27,15 +27,15 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class MediaMissing(Exception):  # noqa: N818  named for what happened
-    """The bytes are gone for good."""
+    """The bytes are permanently lost."""
 
 
 class MediaUnreadable(Exception):  # noqa: N818  named for what happened
-    """The bytes could not be read this time: the store is away, or gave something else than was stored."""
+    """The bytes could not be read this time: the store is unavailable, or returned other bytes than were stored."""
 
 
 class Source(Protocol):
-    """The bytes of one item, to be streamed. ``open`` and its iterator raise the two above and nothing else."""
+    """The bytes of one item, streamed. ``open`` and its iterator raise only the two exceptions above."""
 
     @property
     def size(self) -> int: ...
@@ -50,27 +50,27 @@ class Source(Protocol):
 
 
 Material = str | Source
-"""What a media item is sent from: the id under which the platform holds it already, or its bytes."""
+"""The source of a media item: the platform's id of an earlier upload, or its bytes."""
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """The platform holds an item under this id, for this bot."""
+    """An upload: the platform stores the item under this id, for this bot."""
 
     provider_id: str
     lifetime: timedelta | None = None
-    """``None``: as far as we know for ever."""
+    """``None``: no known expiry."""
 
 
 class AcceptedPart(Struct, frozen=True, kw_only=True):
-    """The platform acknowledged the part under these ids."""
+    """The platform accepted the part; these are its message ids."""
 
     provider_ids: tuple[str, ...]
     held: tuple[Held | None, ...] = ()
-    """For each media item of the part, in order: how to send it again without its bytes."""
+    """The upload of each media item of the part, in order, for sending it again without its bytes."""
 
 
 Compile = Callable[[Content, Flags, Profile], Compiled]
-"""A plan, or every problem that forbids one. Pure: the same input always gives the same plan."""
+"""A plan, or the problems that prevent one. Pure: the same input always gives the same plan."""
 
 
 class Adapter(Protocol):
@@ -79,39 +79,39 @@ class Adapter(Protocol):
 
     @property
     def uploads_apart(self) -> bool:
-        """Media goes up by ``upload``, before the message and in calls of its own; else ``send`` takes the bytes."""
+        """Media is uploaded by ``upload``, in separate calls before the message; else ``send`` takes the bytes."""
 
     @property
     def can_find(self) -> bool:
-        """The platform can be asked what a chat holds."""
+        """The platform can list the messages of a chat."""
 
     @property
     def patience(self) -> Mapping[str, Sequence[timedelta]]:
-        """Failures, by code, that pass by themselves: how long to wait before each further call of the same part."""
+        """Delays before the next calls of the same part, by the code of a failure that resolves itself."""
 
     @property
     def identifies_by_call(self) -> bool:
-        """``identify`` calls the platform, and needs a slot for it; else the token itself names its bot."""
+        """``identify`` calls the platform and needs a slot; else the token itself contains the id of the bot."""
 
     async def identify(self, token: Secret) -> str | Failed:
-        """The bot behind a token: the same after the token was rotated."""
+        """The id of the token's bot; it stays the same when the token is rotated."""
 
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
-        """Carry out one part in one call; ``media`` has what each item is sent from, in order."""
+        """Send one part in one call; ``media`` has the source of each item, in order."""
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
-        """Bring an item to the platform; only where ``uploads_apart``."""
+        """Upload an item; only where ``uploads_apart``."""
 
     async def find(
         self, part: Part, target: Target, since: datetime, other_than: Collection[str]
     ) -> AcceptedPart | Failed | None:
-        """The message that this part has become in the chat, ``None`` when there is none; only where ``can_find``."""
+        """Find the message of this part in the chat, ``None`` when there is none; only where ``can_find``."""
 
 
 class Http(Protocol):
-    """What an adapter needs of an HTTP client.
+    """The HTTP client of an adapter.
 
-    ``NotSent`` and ``Unanswered`` are its only exceptions, but for what the source of a streamed body raises.
+    It raises only ``NotSent`` and ``Unanswered``, and the exceptions of the source of a streamed body.
     """
 
     async def request(

@@ -1,7 +1,7 @@
-"""Turn a platform's refusal into category, scope and code, by a table of rules.
+"""Classify an error response of a platform: category, scope and code, by a table of rules.
 
-Rules are tried in order and the first that fits decides; the HTTP status alone is the last resort, because a
-platform's 400 may be about the post, the channel or the whole bot.
+The first rule that matches decides. The HTTP status alone comes last, because a 400 may concern the post, the
+channel or the whole bot.
 """
 
 import re
@@ -19,15 +19,15 @@ from autopost_adapters.answers import storable, wait_ms
 from autopost_adapters.base import MediaMissing, MediaUnreadable
 
 SNIPPET = 500
+"""Characters of a response that are stored with a failure."""
 READ_FOR_SNIPPET = 16_000
-"""Bytes: four thousand characters at least."""
-"""Characters of an answer that are kept with a failure."""
+"""Bytes: at least four thousand characters."""
 
 
 class Rule(Struct, frozen=True):
     status: int | None
     pattern: str
-    """Searched in the provider's code and description, case-insensitively; empty fits all."""
+    """Searched in the platform's error code and description, ignoring case; empty matches all."""
     category: Category
     scope: Scope
     code: str
@@ -49,11 +49,11 @@ FALLBACK: tuple[Rule, ...] = (
 def classify(
     rules: Sequence[Rule], status: int, text: str, *, retry_after_ms: int | None = None, snippet: str = ""
 ) -> Failed:
-    """Category, scope and code of a refusal, with the platform's words as far as they can be kept.
+    """Classify an error response; the platform's text is kept as far as it can be stored.
 
-    A 5xx may have been obeyed before it failed, so it is ambiguous; a 4xx was certainly refused.
+    A 5xx is ambiguous: the message may have been accepted before the error. A 4xx was certainly refused.
 
-    A redirect is not followed, for it would take the token and the post to somebody else. It may be gone soon.
+    A redirect is transient. It is not followed, because the token and the post would go to another host.
     """
     text = storable(text)
     raw = {"status": status, "snippet": beginning(storable(snippet), SNIPPET)}
@@ -77,42 +77,42 @@ def classify(
 
 
 def wait_asked(answer: HttpAnswer) -> int | None:
-    """Milliseconds, where the header asks for whole seconds; a date is left alone, for clocks differ."""
+    """Retry-After in milliseconds. Only seconds are read, not a date, because clocks differ."""
     return wait_ms(answer.headers.get("Retry-After", ""))
 
 
 def unreachable(exc: HttpError) -> Failed:
-    """No answer: certainly not sent, or perhaps sent. Only the delivery waits; the platform asked for nothing."""
+    """No response: certainly not sent, or ambiguous. Only this delivery waits, because the platform gave no wait."""
     return Failed.transient(Scope.PLATFORM, exc.code, ambiguous=not isinstance(exc, NotSent))
 
 
 def without_bytes(exc: MediaMissing | MediaUnreadable) -> Failed:
-    """Certainly not sent: no platform accepts half a body."""
+    """Certainly not sent: no platform accepts an incomplete body."""
     if isinstance(exc, MediaMissing):
         return Failed.permanent(Scope.DELIVERY, "media_missing_origin", str(exc))
     return Failed.transient(Scope.DELIVERY, "media_unreadable", str(exc))
 
 
 def unreadable(answer: HttpAnswer) -> Failed:
-    """A success whose body makes no sense: the platform may well have accepted."""
+    """A success status with an invalid body is ambiguous: the platform may have accepted the message."""
     raw = {"status": answer.status, "snippet": snippet_of(answer)}
     return Failed.transient(Scope.PLATFORM, "unreadable_answer", ambiguous=True, raw=raw)
 
 
 def certain(failed: Failed) -> Failed:
-    """Of a call that posts nothing: whatever happened to it, no message can have come of it."""
+    """For calls that post nothing: no failure of them can have created a message."""
     return msgspec.structs.replace(failed, ambiguous=False)
 
 
 def with_answer(failed: Failed, answer: HttpAnswer) -> Failed:
-    """Together with what was answered, for whoever keeps it."""
+    """Add the response to the failure, for the raw payload."""
     headers = {name: storable(value) for name, value in harmless(answer.headers).items()}
-    told = {"headers": headers, "body": readable(answer.body), "size": len(answer.body)}
-    return msgspec.structs.replace(failed, raw=failed.raw | told)
+    response = {"headers": headers, "body": readable(answer.body), "size": len(answer.body)}
+    return msgspec.structs.replace(failed, raw=failed.raw | response)
 
 
 def without_token(answer: HttpAnswer, token: Secret) -> HttpAnswer:
-    """Some servers repeat what they were asked, and what they say is kept with a failure."""
+    """Some servers echo the request, and the response is stored with a failure."""
     body = mask_secret(answer.body, token.reveal())
     return answer if body == answer.body else HttpAnswer(answer.status, answer.headers, body)
 

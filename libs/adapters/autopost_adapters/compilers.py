@@ -1,4 +1,4 @@
-"""What a post becomes, by platform. Apart from the adapters: ingest compiles and never sends."""
+"""The compilers by platform. They are separate from the adapters because ingest compiles and never sends."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ COMPILERS: Mapping[str, Compile] = {"telegram": compile_for_telegram, "max": com
 def compile_content(
     content: Content, flags: Flags, profile: Profile, compilers: Mapping[str, Compile] = COMPILERS
 ) -> Compiled:
-    """The plan of this profile, or the problems that forbid one."""
+    """The plan for this profile, or the problems that prevent one."""
     compiler = compilers.get(profile.platform)
     if compiler is None:
         unknown = Problem("platform_unknown", "platform", f"unknown platform {profile.platform!r}")

@@ -1,4 +1,4 @@
-"""``multipart/form-data`` around sources of bytes: everything but the bytes is known beforehand, so is the length."""
+"""Stream ``multipart/form-data``. The length is known in advance, because each source has a size."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from uuid import uuid4
@@ -11,7 +11,7 @@ _QUOTED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
 
 
 def multipart(fields: Mapping[str, str], files: Mapping[str, Source]) -> StreamedBody:
-    """Text first, then the files in order, each part under its name."""
+    """Fields first, then the files, in order."""
     boundary = uuid4().hex
     pieces = list(_pieces(boundary, fields, files))
     length = sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
@@ -47,7 +47,7 @@ async def _stream(pieces: list[bytes | Source]) -> AsyncIterator[bytes]:
 
 
 async def _whole(source: Source) -> AsyncIterator[bytes]:
-    """As many bytes as the source said. Else the end of the form is never sent, and the form never accepted."""
+    """Check the size: on a mismatch the end of the form is not sent, so no platform accepts the form."""
     left = source.size
     chunks = source.open()
     try:

@@ -1,4 +1,4 @@
-"""The adapters there are. A new platform is a package beside these, a line here and one in ``compilers``."""
+"""The registered adapters. A new platform needs a package, a line here and a line in ``compilers``."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -19,7 +19,7 @@ def adapters(
     upload_timeout: timedelta = UPLOAD_TIMEOUT,
     others: Iterable[Adapter] = (),
 ) -> Mapping[str, Adapter]:
-    """``upload_timeout`` is for calls that carry media; ``others`` stand beside the shipped ones."""
+    """``upload_timeout`` is for calls with media; ``others`` are added to the built-in adapters."""
     made: list[Adapter] = [
         TelegramAdapter(http, telegram_url, timeout, upload_timeout),
         MaxAdapter(http, max_url, timeout, upload_timeout),

@@ -1,1 +1,1 @@
-"""What the services say to each other: ids, payloads, plans, outcomes, events, subjects."""
+"""The contracts between the services: ids, payloads, plans, outcomes, events, subjects."""

@@ -1,4 +1,4 @@
-"""The audit log as it leaves the database: a closed list of actions and one record."""
+"""Audit events as they are published: the closed list of actions and the record."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +10,7 @@ from autopost_contracts.ids import ChannelId, DeliveryId, EventId, MessageId, Wo
 
 
 class Action(StrEnum):
-    """Everything that can be written to ``events``; the database type ``event_action`` has the same members."""
+    """All actions in ``events``; the database type ``event_action`` has the same values."""
 
     ENQUEUE = "enqueue"
     VALIDATION_FAILED = "validation_failed"
@@ -57,7 +57,7 @@ VERSION_HEADER = "Autopost-Schema-Version"
 
 
 class AuditEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row of ``events`` on its way to whoever listens; ``id`` is also the ``Nats-Msg-Id``."""
+    """One row of ``events`` as it is published; ``id`` is also the ``Nats-Msg-Id``."""
 
     id: EventId
     workspace_id: WorkspaceId

@@ -1,4 +1,4 @@
-"""Two ids are two types, so that a delivery is never looked up by a channel."""
+"""Each id has its own type, so that a channel id cannot be passed for a delivery id."""
 
 from typing import NewType
 from uuid import UUID

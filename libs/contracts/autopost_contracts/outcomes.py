@@ -1,4 +1,4 @@
-"""How a send ended. Whatever a platform does to us is one of these values; surprises are exceptions."""
+"""How a send ended. Every response of a platform becomes one of these values; unexpected errors are exceptions."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 LONGEST_WAIT = timedelta(days=1)
-"""However long a platform asks to be left alone; the event shows what it asked for."""
+"""The upper bound for a platform's retry_after; the event shows the original value."""
 
 
 class Category(StrEnum):
@@ -22,15 +22,15 @@ class Scope(StrEnum):
 
 
 class Sent(Struct, frozen=True, kw_only=True, tag_field="result", tag="sent"):
-    """Every part was acknowledged by the provider. Of its answers the ids are kept, and nothing raw."""
+    """The platform acknowledged every part. Only the ids of its responses are kept."""
 
     provider_message_id: str
     parts: tuple[tuple[str, ...], ...] = ()
-    """The ids of all messages, by part."""
+    """The message ids of each part."""
 
 
 class Failed(Struct, frozen=True, kw_only=True, tag_field="result", tag="failed", omit_defaults=True):
-    """``ambiguous`` is true when the provider may have accepted what we sent."""
+    """``ambiguous`` is true when the platform may have accepted the message."""
 
     category: Category
     scope: Scope
@@ -39,9 +39,9 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="result", tag="failed"
     retry_after_ms: int | None = None
     ambiguous: bool = False
     hold: bool = False
-    """Perhaps accepted, and the platform cannot be asked: a human must decide."""
+    """The outcome is ambiguous and the platform cannot be queried: an operator must decide."""
     migrated_to: str | None = None
-    """Where the chat is now, when the platform has moved it."""
+    """The new id of the chat, when the platform has moved it."""
     raw: dict[str, Any] = {}
 
     @classmethod

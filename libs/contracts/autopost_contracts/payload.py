@@ -1,7 +1,7 @@
-"""What a sender may say (``PostRequest``) and what is left of it once it is normalised (``Content``).
+"""The request body of a post (``PostRequest``) and its normalised form (``Content``).
 
-Only ``Content`` is hashed, stored and compiled. Tags, routing hints, flags and schedules steer one post
-and are no part of what it says, so they stay outside.
+Only ``Content`` is hashed, stored and compiled. Tags, routing hints, flags and schedules control how one post
+is delivered; they are not part of its content.
 """
 
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 ParseMode = Literal["HTML", "Markdown"]
 MediaType = Literal["image", "video", "animation", "audio", "file"]
 Platform = str
-"""A name like ``telegram`` or ``max``; the adapters say which there are."""
+"""A name like ``telegram`` or ``max``; the registered adapters define the list."""
 
 ButtonText = Annotated[str, Meta(min_length=1, max_length=128)]
 LONGEST_LINK = 2048
@@ -22,7 +22,7 @@ SourceRef = Annotated[str, Meta(min_length=1, max_length=256)]
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
-"""A moment outside is a mistake of whoever wrote it, and further out no calendar can reckon with it."""
+"""A time outside this range is a mistake, and arithmetic further out overflows ``datetime``."""
 Moment = Annotated[
     datetime, Meta(tz=True, description=f"ISO 8601 with a time zone, years {EARLIEST.year} to {LATEST.year - 1}.")
 ]
@@ -34,7 +34,7 @@ class Button(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MediaItem(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Names exactly one of its four sources; a provider's own id goes to that provider only."""
+    """Has exactly one of the four sources; a platform's own id is sent to that platform only."""
 
     type: MediaType | Literal["photo", "document"]
     url: Link | None = None
@@ -45,7 +45,7 @@ class MediaItem(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Routing(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Narrows what ``route_filter`` lets through; it never widens it."""
+    """Narrows the channels that ``route_filter`` selects; never adds one."""
 
     channels: tuple[str, ...] = ()
     channel_tags: tuple[Tag, ...] = ()
@@ -64,20 +64,20 @@ class PostRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     disable_preview: bool = False
     silent: bool = False
     protect: bool = False
-    """Readers cannot forward or save it, where the platform knows such a thing."""
+    """Readers cannot forward or save it, where the platform supports that."""
     source_ref: SourceRef | None = None
     scheduled_for: Moment | None = None
     meta: dict[str, Any] | None = None
     workspace_id: Any = None
-    """A hint at most, whatever it is: the tenant comes from the endpoint alone."""
+    """Only recorded as a hint: the endpoint alone decides the workspace."""
 
 
 class Medium(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A picture, video or file of a normalised post, by exactly one of its four sources; what was fetched keeps its URL
-    beside its ``blob_ref``, for platforms that take it by URL.
+    """A media item of a normalised post, with exactly one of the four sources. A fetched item keeps its URL beside its
+    ``blob_ref``, for platforms that accept URLs.
 
-    ``blob_ref`` is ``sha256:`` and the digest of the bytes. What is known about the bytes follows from them, so it is
-    no part of the hash of the post; nor is the name under which a file is shown.
+    ``blob_ref`` is ``sha256:`` and the digest of the bytes. The properties of the bytes follow from them, so they are
+    not part of the hash of the post; neither is the file name.
     """
 
     type: MediaType
@@ -94,7 +94,7 @@ class Medium(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Content(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The normalised post: what is hashed, stored once, and compiled for each render profile."""
+    """The normalised post: hashed, stored once, and compiled for each render profile."""
 
     type: Literal["text", "media"] = "text"
     text: str = ""
@@ -105,11 +105,11 @@ class Content(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Flags(Struct, frozen=True, omit_defaults=True):
-    """How a post is shown, not what it says."""
+    """How a post is shown; not part of its content."""
 
     disable_preview: bool = False
     silent: bool = False
     protect: bool = False
     tags: tuple[str, ...] = ()
     fields: dict[str, Any] = {}
-    """The post's ``meta``: a template shows of it what it has a default for."""
+    """The post's ``meta``. A template sees only the keys that it has a default for."""

@@ -1,4 +1,4 @@
-"""A plan: the ordered provider calls that one render profile will see. Preview is payload.
+"""A plan: the ordered platform calls for one render profile. A preview shows exactly what is sent.
 
 A plan holds no chat, token, file id or time, so all channels of a profile share one, and its hash is the
 same in a dry run and in the stored rendering.
@@ -18,7 +18,7 @@ Markup = Literal["html", "markdown", "plain"]
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """What of a channel changes how a post is rendered; ``profile_hash`` is computed by the database."""
+    """The properties of a channel that change a rendering; the database computes ``profile_hash``."""
 
     profile_hash: str
     platform: Platform
@@ -28,13 +28,13 @@ class Profile(Struct, frozen=True, kw_only=True):
     template_version: int | None = None
     template_body: str | None = None
     template_defaults: dict[str, Any] = {}
-    """The values that the template knows, each as it is where the post says nothing."""
+    """The variables of the template, with their values for posts that set none."""
     template_parse_mode: ParseMode | None = None
-    """What the template is written in; without one it has no markup of its own."""
+    """The markup language of the template; ``None``: it has no markup of its own."""
 
 
 class Preview(Struct, frozen=True, omit_defaults=True):
-    """How the link in a text is previewed; all defaults: as the platform likes it."""
+    """How the link in a text is previewed. With all defaults the platform decides."""
 
     disabled: bool = False
     size: Literal["small", "large"] | None = None
@@ -42,10 +42,10 @@ class Preview(Struct, frozen=True, omit_defaults=True):
 
 
 class PlannedMedia(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One picture, video or file of a message, by exactly one of its four sources.
+    """One media item of a message, with exactly one of the four sources.
 
-    ``type`` is what it is sent as, which may differ from what the post called it: a picture too big to be a photo
-    goes as a file.
+    ``type`` is the type it is sent as. It may differ from the post's: a picture that is too large for a photo is sent
+    as a file.
     """
 
     type: MediaType
@@ -70,7 +70,7 @@ class TextPart(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field=
 
 
 class MediaPart(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="media"):
-    """One call with media: a single item, or several that the platform shows as one.
+    """One call with media: a single item or an album.
 
     The text of the message is the caption of its first item.
     """
@@ -94,14 +94,14 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     platform: Platform
     parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()
-    """What the platform cannot do and the plan therefore leaves out, in words."""
+    """What the platform does not support and the plan leaves out, as text for people."""
 
     def digest(self) -> str:
         return sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
 
     @property
     def main_part(self) -> int:
-        """The part that stands for the whole: the first with media, else the first."""
+        """The part that represents the post: the first with media, else the first."""
         if len(self.parts) == 1:
             return 0
         return next((index for index, part in enumerate(self.parts) if isinstance(part, MediaPart)), 0)
@@ -116,7 +116,7 @@ class Problem(Struct, frozen=True):
 
 
 class Compiled(Struct, frozen=True, kw_only=True):
-    """One answer of ``compile``: a plan, or the problems that forbid one."""
+    """The result of ``compile``: a plan, or the problems that prevent one."""
 
     profile_hash: str
     plan: Plan | None = None

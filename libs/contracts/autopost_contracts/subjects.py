@@ -1,7 +1,7 @@
 """The streams, consumers and subjects of JetStream, in one place.
 
-Postgres decides and JetStream only wakes and tells: nothing here may carry state that is not in the database.
-Workspace ids are safe subject tokens; no text of a user ever becomes one.
+Postgres is the source of truth. JetStream carries wakeups and copies of events, and no state that is not in the
+database. Workspace ids are safe subject tokens; user text never becomes one.
 """
 
 from datetime import timedelta
@@ -36,7 +36,7 @@ class ConsumerSpec(Struct, frozen=True, kw_only=True):
 
 
 class Topology(Struct, frozen=True):
-    """All names under one namespace, so that tests and tenants of one NATS server cannot meet."""
+    """All names under one namespace, so that tests and installations on one NATS server do not collide."""
 
     namespace: str = DEFAULT_NAMESPACE
 
@@ -57,7 +57,7 @@ class Topology(Struct, frozen=True):
         return self.subject(f"wakeup.bot.{workspace}")
 
     def audit(self, workspace: WorkspaceId | None, action: Action | None) -> str:
-        """``None`` is any: for whoever listens."""
+        """``None`` is a wildcard, for subscribers."""
         return self.subject(f"audit.{workspace or '*'}.{action or '*'}")
 
     @property
@@ -77,7 +77,7 @@ class Topology(Struct, frozen=True):
                 subjects=(self.subject("wakeup.>"),),
                 storage="memory",
                 max_age=timedelta(minutes=1),
-                max_msgs_per_subject=1,  # a thousand wakeups of one workspace are one
+                max_msgs_per_subject=1,  # all wakeups of one workspace collapse into one
                 duplicate_window=timedelta(seconds=1),
             ),
             self.audit_stream,

@@ -1,1 +1,1 @@
-"""Text with markup: read as people write it, checked, cut, and written as a platform takes it."""
+"""Text with markup: parsed, checked, split, and written in the dialect of a platform."""

@@ -1,7 +1,7 @@
-"""Collects what a reader of markup finds.
+"""Collects the pieces of text and the entities that a markup parser finds.
 
-A mark is taken for text until its pair turns up, and then disappears; so positions are those of pieces, and are
-counted in characters only when everything is known.
+A mark is text until its pair is found, and is then removed. So positions are indexes of pieces; they become
+character offsets only at the end.
 """
 
 from itertools import accumulate
@@ -18,7 +18,7 @@ class Builder:
         self._pieces.append(text)
 
     def add_each(self, characters: str) -> None:
-        """As pieces of their own."""
+        """Each character becomes its own piece."""
         self._pieces.extend(characters)
 
     @property
@@ -26,7 +26,7 @@ class Builder:
         return len(self._pieces)
 
     def forget(self, piece: int) -> None:
-        """What was taken for text was a mark."""
+        """The piece was a mark and not text."""
         self._pieces[piece] = ""
 
     def cover(self, kind: Kind, since: int, value: str = "", format: str = "") -> None:

@@ -1,8 +1,8 @@
-"""HTML: read as senders write it, written as a platform accepts it.
+"""Parse the HTML of senders and write the HTML of platforms.
 
-Read is what Telegram and MAX know together, ``<br>`` and every named character reference; an unknown tag, wrong nesting
-and a link that leads nowhere are told by name. Written are only ``&lt; &gt; &amp; &quot;``: Telegram shows any other
-reference as it stands.
+The parser accepts the tags of Telegram and MAX, ``<br>`` and every named character reference. It reports unknown tags,
+wrong nesting and invalid links by name. The writer uses only ``&lt; &gt; &amp; &quot;``: Telegram does not decode any
+other reference.
 """
 
 import html
@@ -19,12 +19,12 @@ from autopost_adapters.markup.links import wrong_address
 from autopost_adapters.markup.marked import NAMES, Kind, Marked
 from autopost_adapters.markup.writing import Tags, write
 
-# No "<" inside a tag: a tag is never looked for beyond the next one, so reading takes time in step with the length.
+# No "<" inside a tag: the search for the end of a tag stops at the next one, so parsing takes linear time.
 _TAG = r"<(?P<end>/?)(?P<tag>[A-Za-z][A-Za-z0-9-]*)(?P<rest>(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)>"
 _TOKEN = re.compile(rf"<!--[^<]*?-->|{_TAG}|<(?=[A-Za-z/!?])")
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>`]+)))?""")
 _CLOSES_ITSELF = re.compile(r"(?:^|[\s\"'])/$")
-# A name needs its semicolon, but for the four that everybody leaves bare: "?a=1&region=2" is an address.
+# A name needs its semicolon, because "?a=1&region=2" is a URL; four common names are also accepted without it.
 _REFERENCE = re.compile(r"&(?:#\d{1,7};?|#[xX][0-9a-fA-F]{1,6};?|(?P<name>\w{2,31});|(?:lt|gt|amp|quot)(?![\w=]))")
 
 _SIMPLE: Mapping[str, Kind] = {
@@ -41,12 +41,12 @@ _SIMPLE: Mapping[str, Kind] = {
     "mark": "highlight",
 }
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-"""Lines of their own, in bold."""
+"""Shown as separate lines in bold."""
 _BLOCKS = _HEADINGS | {"p", "div", "ul", "ol", "li", "table", "tr", "section"}
 
 
 def read_html(text: str) -> tuple[Marked, str | None]:
-    """The text, and the first thing that is wrong with its markup, if anything is."""
+    """The parsed text, and the first error in its markup."""
     reader = _HtmlReader()
     at = 0
     for token in _TOKEN.finditer(text):
@@ -58,7 +58,7 @@ def read_html(text: str) -> tuple[Marked, str | None]:
 
 
 class _OpenTag(Struct, frozen=True):
-    """A tag that is not closed yet. ``kind`` is ``None`` where the tag is known and says nothing of its own."""
+    """A tag that is not closed yet. ``kind`` is ``None`` where the tag is not supported or its attribute is invalid."""
 
     tag: str
     since: int
@@ -73,14 +73,14 @@ class _HtmlReader:
         self._open: list[_OpenTag] = []
         self._wrong: str | None = None
         self._languages: dict[int, str] = {}
-        self._is_behind_heading = False
+        self._is_after_heading = False
 
     def text(self, text: str) -> None:
         if not text:
             return
-        if self._is_behind_heading and not text.startswith("\n"):
+        if self._is_after_heading and not text.startswith("\n"):
             self._out.add("\n")
-        self._is_behind_heading = False
+        self._is_after_heading = False
         self._out.add(_unescape(text))
 
     def token(self, token: re.Match[str]) -> None:
@@ -93,7 +93,7 @@ class _HtmlReader:
             )
             self._out.add(token[0])
         elif name == "br":
-            self._is_behind_heading = False
+            self._is_after_heading = False
             self._out.add("\n")
         elif token["end"]:
             self._end(name)
@@ -124,8 +124,8 @@ class _HtmlReader:
             case "tg-emoji":
                 self._open.append(_OpenTag(name, here, *self._numbered("custom_emoji", attributes, "emoji-id")))
             case "tg-time":
-                told = self._numbered("time", attributes, "unix")
-                self._open.append(_OpenTag(name, here, *told, attributes.get("format", "")))
+                time = self._numbered("time", attributes, "unix")
+                self._open.append(_OpenTag(name, here, *time, attributes.get("format", "")))
             case _:
                 self._open.append(_OpenTag(name, here, self._simple(name)))
 
@@ -158,7 +158,7 @@ class _HtmlReader:
             self._note(f"</{redaction.quoted(name)}> has no matching opening tag")
             return
         opened = self._open.pop()
-        self._is_behind_heading |= name in _HEADINGS
+        self._is_after_heading |= name in _HEADINGS
         if opened.kind == "code":
             self._end_code(opened)
         elif opened.kind == "pre":
@@ -169,7 +169,7 @@ class _HtmlReader:
             self._break_line(name)
 
     def _end_code(self, opened: _OpenTag) -> None:
-        """Inside ``pre`` it only names the language."""
+        """Inside ``pre``, ``code`` only names the language."""
         outer = self._open[-1] if self._open else None
         if outer is None or outer.kind != "pre":
             self._out.cover("code", opened.since)
@@ -177,7 +177,7 @@ class _HtmlReader:
             self._languages[outer.since] = opened.value.removeprefix("language-")
 
     def _break_line(self, name: str) -> None:
-        """What stood in lines of its own stays apart where the markup cannot be shown."""
+        """Blocks stay on separate lines where the markup cannot be shown."""
         if name in _BLOCKS and not self._out.at_line_start():
             self._out.add("\n")
 
@@ -186,7 +186,7 @@ class _HtmlReader:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """The first of a name counts; one without a value is empty."""
+    """The first attribute of a name wins; one without a value is empty."""
     found: dict[str, str] = {}
     for name, *values in _ATTRIBUTE.findall(text):
         found.setdefault(name.lower(), _unescape("".join(values)))

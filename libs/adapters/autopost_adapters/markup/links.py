@@ -1,4 +1,4 @@
-"""Which addresses a link may lead to."""
+"""Which URLs are allowed in links."""
 
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
@@ -10,7 +10,7 @@ SCHEMES = frozenset({"http", "https", "mailto", "tel", "tg", "max"})
 
 
 def wrong_address(url: str, schemes: frozenset[str] = SCHEMES) -> str | None:
-    """Why this is not the address of a link, in words."""
+    """Why this URL is not allowed in a link, as text for people."""
     parts = _split(url)
     if parts is None or any(character.isspace() or not character.isprintable() for character in url):
         return f"{shown(url)} is not a valid URL"
@@ -22,7 +22,7 @@ def wrong_address(url: str, schemes: frozenset[str] = SCHEMES) -> str | None:
 
 
 def has_public_host(url: str) -> bool:
-    """Of a web address: its host has a dot, or is this machine; of any other: it has a host at all."""
+    """For http and https the host has a dot or is ``localhost``; for other schemes there is a host."""
     parts = _split(url)
     host = (parts and parts.hostname) or ""
     if parts is None or parts.scheme not in ("http", "https"):
@@ -31,9 +31,9 @@ def has_public_host(url: str) -> bool:
 
 
 def leads_outside(url: str) -> bool:
-    """A web address that may be given to somebody else: of a public host, as far as it shows, and without credentials.
+    """An http or https URL that may be sent to a platform: its host looks public and it has no credentials.
 
-    Names are not resolved: whoever fetches it does so from elsewhere.
+    Host names are not resolved, because the platform fetches the URL from another network.
     """
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or parts.username is not None:
@@ -48,7 +48,7 @@ _INSIDE = (".localhost", ".local", ".internal", ".intranet", ".lan", ".home", ".
 
 
 def _is_number(label: str) -> bool:
-    """As the last label of a host: it is an address then, however it is spelled."""
+    """A host whose last label is a number is an IP address, in any notation."""
     return label.isdigit() or label.startswith("0x")
 
 

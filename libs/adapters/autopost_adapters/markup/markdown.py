@@ -1,12 +1,12 @@
-"""Markdown as people write it to a chat: what CommonMark and MAX share, and ``||spoilers||``.
+"""Markdown as used in chats: the common subset of CommonMark and MAX, and ``||spoilers||``.
 
     **b** __b__ *i* _i_ ~~s~~ ++u++ ^^highlight^^ ||spoiler|| `code` [text](address) > quote # heading
     and code between lines of three backticks, which may name a language
 
-Which mark opens, which closes, and which two are a pair is what CommonMark says of emphasis. A mark without its pair is
-text, never an error, and so is one behind a backslash. A heading is a line in bold, a line break is shown as one. Lists
-and tables, pictures and raw HTML are text. It is read by hand: a CommonMark library knows neither of the four marks
-that MAX adds, joins the lines of a paragraph, and would have to be undone more than it would do.
+Marks are paired by CommonMark's rules for emphasis. An unpaired or escaped mark is text, never an error. A heading
+becomes a line in bold, and a line break stays one. Lists, tables, pictures and raw HTML are text. The parser is our
+own: a CommonMark library supports none of the four marks that MAX adds and joins the lines of a paragraph, and most
+of its output would have to be reverted.
 """
 
 import re
@@ -38,10 +38,10 @@ _TICKS = re.compile(r"`+")
 _TICK_OR_ESCAPE = re.compile(r"\\.|`+", re.DOTALL)
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _LANGUAGE = re.compile(r"([\w+#.-]*)[^\S\n]*\n")
-# Up to one pair of brackets may stand in an address, as in CommonMark's simplest form.
+# A URL may contain one pair of brackets, as in CommonMark's simplest form.
 _ADDRESS = re.compile(r"\(\s*<?([^\s()<>]{1,2048}(?:\([^\s()<>]*\)[^\s()<>]*)?)>?\s*\)")
 _BARE_ADDRESS = re.compile(r"https?://[^\s<>`*|\[\]()\\]*[^\s<>`*|\[\]()\\_~+^.,!?;:'\"]")
-# However far a line is moved in: whoever normalises a text takes that away.
+# Any indentation is accepted, because normalisation removes it.
 _GAP = r"[ \t\v\f\x1c-\x1f]"
 _BLANK = re.compile(rf"{_GAP}*\n")
 _QUOTED = re.compile(rf"{_GAP}*> ?")
@@ -51,7 +51,7 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def read_markdown(text: str) -> tuple[Marked, str | None]:
-    """The text, and the first thing that is wrong: only a link can be."""
+    """The parsed text, and the first invalid link."""
     marked, wrong, _ = read_markdown_closely(text)
     return marked, wrong
 
@@ -64,7 +64,7 @@ def read_markdown_closely(text: str) -> tuple[Marked, str | None, str | None]:
 
 
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """From where to where there may be code, marks included: all that is read as code, and a little more in quotes."""
+    """Ranges that may be code, marks included: everything parsed as code, and slightly more in quotes."""
     at, ticks = 0, _Ticks(text)
     while at < len(text):
         starts_line = at == 0 or text[at - 1] == "\n"
@@ -72,7 +72,7 @@ def code_spans(text: str) -> Iterator[tuple[int, int]]:
         if opening and (end := _fence_end(text, at, ticks)):
             yield opening.start(), end
         else:
-            end = _words_end(text, at) if starts_line else _paragraph_end(text, at)
+            end = _prose_end(text, at) if starts_line else _paragraph_end(text, at)
             for since, until in _code_within(text[at:end]):
                 yield at + since, at + until
         at = end
@@ -88,7 +88,7 @@ class _MarkdownReader:
         self.unclosed = self.unclosed or mark
 
     def blocks(self, text: str, depth: int = 0) -> None:
-        """``depth``: a quote in a quote is found, to be told; one more level is text."""
+        """``depth``: a quote in a quote is parsed so that it can be reported; a third level is text."""
         at, ticks = 0, _Ticks(text)
         while at < len(text):
             starts_line = at == 0 or text[at - 1] == "\n"
@@ -115,7 +115,7 @@ class _MarkdownReader:
         self.out.cover("pre", since, opening[1] if opening else "")
 
     def _block(self, text: str, at: int, depth: int, ticks: "_Ticks") -> int:
-        """Where the block that begins here ends; 0 when none does."""
+        """The end of the block that begins here; 0 when no block begins here."""
         if depth < 2 and _QUOTED.match(text, at):
             return self._quote(text, at, depth)
         if heading := _HEADING.match(text, at):
@@ -162,24 +162,24 @@ class _MarkdownReader:
 
 
 class _Opener(Struct):
-    """A run of one character that may open what a later run closes."""
+    """A run of one character that may open an entity."""
 
     character: str
     piece: int
-    """Its characters are pieces of their own, the first of them here."""
+    """The piece of its first character; each character is one piece."""
     left: int
     size: int
     closes: bool
 
 
 class _Inline:
-    """One stretch of text without blocks in it."""
+    """Parses text without blocks."""
 
     def __init__(self, reader: _MarkdownReader, text: str, *, in_link: bool = False) -> None:
         self._reader, self._out, self._text = reader, reader.out, text
         self._open: list[_Opener] = []
         self._bottom: dict[tuple[str, bool, int], int] = {}
-        """By what a run is: how much of the stack was looked through for it in vain."""
+        """The height of the stack that was searched without a match, by the kind of the run."""
         self._unclosed: set[int] = set()
         self._ticks = _Ticks(text)
         self._brackets = {} if in_link else _brackets(text)
@@ -190,7 +190,7 @@ class _Inline:
             self._add(self._text[at : mark.start()])
             at = self._mark(mark)
         self._add(self._text[at:])
-        self._give_up(0)
+        self._discard_unclosed(0)
 
     def _mark(self, mark: re.Match[str]) -> int:
         at = mark.start()
@@ -252,7 +252,7 @@ class _Inline:
         opens, closes = _flanks(character, self._text[at - 1 : at] if at else "", self._text[end : end + 1])
         if closes:
             left = self._close(character, size, opens)
-        if opens and left >= _least(character):
+        if opens and left >= _min_run(character):
             self._open.append(_Opener(character, self._out.here, left, size, closes))
             self._out.add_each(character * left)
         else:
@@ -260,9 +260,9 @@ class _Inline:
         return end
 
     def _close(self, character: str, size: int, opens: bool) -> int:
-        """How much of a run is left when all that it closes is closed."""
+        """The rest of a run after it has closed every opener that it can."""
         left = size
-        while left >= _least(character) and (opener := self._opener(character, size, opens)):
+        while left >= _min_run(character) and (opener := self._opener(character, size, opens)):
             taken = 2 if min(opener.left, left) > 1 else 1
             opener.left -= taken
             left -= taken
@@ -270,36 +270,36 @@ class _Inline:
             for piece in range(inner, inner + taken):
                 self._out.forget(piece)
             self._out.cover(PAIRS[character * taken], inner + taken)
-            if opener.left < _least(character):
+            if opener.left < _min_run(character):
                 if opener.left:
                     self._reader.note_unclosed(character * opener.left)
-                self._forget(len(self._open) - 1)
+                self._shrink_stack(len(self._open) - 1)
         return left
 
     def _opener(self, character: str, size: int, opens: bool) -> _Opener | None:
-        """The nearest that fits, and nothing is open above it any more."""
+        """The nearest matching opener; the openers above it are discarded."""
         key = (character, opens, size % 3)
         for place in range(len(self._open) - 1, self._bottom.get(key, 0) - 1, -1):
             if _is_pair(self._open[place], character, size, opens):
-                self._give_up(place + 1)
+                self._discard_unclosed(place + 1)
                 return self._open[place]
         self._bottom[key] = len(self._open)
         return None
 
-    def _give_up(self, height: int) -> None:
-        """What was opened inside and never closed stays text."""
+    def _discard_unclosed(self, height: int) -> None:
+        """Openers that were never closed stay text."""
         for opener in self._open[height:]:
             self._reader.note_unclosed(opener.character * min(opener.left, 3))
-        self._forget(height)
+        self._shrink_stack(height)
 
-    def _forget(self, height: int) -> None:
+    def _shrink_stack(self, height: int) -> None:
         del self._open[height:]
         for key, bottom in self._bottom.items():
             self._bottom[key] = min(bottom, height)
 
 
 def _flanks(character: str, before: str, after: str) -> tuple[bool, bool]:
-    """Whether a run may open, and whether it may close, by what stands on either side of it."""
+    """Whether a run may open and may close, by the characters on both sides."""
     if before.isalnum() and after.isalnum():
         return character != "_", character != "_"
     is_space_before, is_space_after = not before or before.isspace(), not after or after.isspace()
@@ -315,21 +315,21 @@ def _is_sign(character: str) -> bool:
     return bool(character) and not character.isalnum() and unicodedata.category(character)[0] in "PS"
 
 
-def _least(character: str) -> int:
-    """How many of it are a mark."""
+def _min_run(character: str) -> int:
+    """The shortest run that is a mark."""
     return 1 if character in PAIRS else 2
 
 
 def _is_pair(opener: _Opener, character: str, size: int, opens: bool) -> bool:
-    """Of runs that could both open and close, the sizes decide whether they belong together."""
-    if opener.character != character or opener.left < _least(character):
+    """For runs that can both open and close, the sizes decide (CommonMark's rule of 3)."""
+    if opener.character != character or opener.left < _min_run(character):
         return False
     either = opens or opener.closes
-    return not (either and _least(character) == 1 and (opener.size + size) % 3 == 0 and (opener.size % 3 or size % 3))
+    return not (either and _min_run(character) == 1 and (opener.size + size) % 3 == 0 and (opener.size % 3 or size % 3))
 
 
 def _brackets(text: str) -> dict[int, int]:
-    """For each opening bracket that has one, its closing bracket."""
+    """The closing bracket of each opening bracket that has one."""
     pairs: dict[int, int] = {}
     open_: list[int] = []
     for found in _BRACKET.finditer(text):
@@ -341,14 +341,14 @@ def _brackets(text: str) -> dict[int, int]:
 
 
 class _Ticks:
-    """The runs of backticks in a text by their size, found once: each of many would look through all that follows."""
+    """The runs of backticks in a text by size, found once: a search per run would take quadratic time."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._runs: dict[int, list[int]] | None = None
 
     def closing(self, ticks: re.Match[str]) -> int:
-        """Where a run of as many backticks begins, with something in between; -1 when there is none."""
+        """The start of the next run of the same size, with text in between; -1 when there is none."""
         runs = self._by_size().get(len(ticks[0]), [])
         place = bisect_left(runs, ticks.end())
         if place == len(runs) or not self._text[ticks.end() : runs[place]].strip():
@@ -369,14 +369,14 @@ def _fence_at(text: str, at: int) -> re.Match[str] | None:
 
 
 def _fence_end(text: str, at: int, ticks: _Ticks) -> int:
-    """Behind the fence that begins here; 0 when none does."""
+    """The end of the fence that begins here; 0 when no fence begins here."""
     opening = _fence_at(text, at)
     end = ticks.closing(opening) if opening else -1
     return end + len(opening[0]) if opening and end >= 0 else 0
 
 
-def _words_end(text: str, at: int) -> int:
-    """Of the heading, the quote or the paragraph that begins here."""
+def _prose_end(text: str, at: int) -> int:
+    """The end of the heading, quote or paragraph that begins here."""
     if _HEADING.match(text, at):
         return _line_end(text, at)
     if not _QUOTED.match(text, at):
@@ -388,28 +388,28 @@ def _words_end(text: str, at: int) -> int:
 
 def _code_within(text: str) -> Iterator[tuple[int, int]]:
     at, ticks = 0, _Ticks(text)
-    vain: set[int] = set()
+    unmatched: set[int] = set()
     while found := _TICK_OR_ESCAPE.search(text, at):
         at = found.end()
         size = len(found[0])
-        if found[0][0] == "\\" or size in vain:
+        if found[0][0] == "\\" or size in unmatched:
             continue
         end = ticks.closing(found)
         if end < 0:
-            vain.add(size)
+            unmatched.add(size)
         else:
             at = end + size
             yield found.start(), at
 
 
 def _line_end(text: str, at: int) -> int:
-    """Behind the line break."""
+    """After the line break."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end + 1
 
 
 def _paragraph_end(text: str, at: int) -> int:
-    """Behind the last line before a blank one or before another block."""
+    """The end of the last line before a blank line or another block."""
     at = _line_end(text, at)
     while at < len(text) and not _BLANK.match(text, at):
         if _QUOTED.match(text, at) or _HEADING.match(text, at) or _FENCE.match(text, at):

@@ -1,7 +1,7 @@
-"""Text with markup: the characters that are seen, and entities over ranges of them.
+"""Text with markup: the visible characters, and entities over ranges of them.
 
-HTML and Markdown are read into this, each platform's dialect is written out of it, and lengths, cuts and limits are
-judged on it. Positions are code points. Entities nest or are apart, outermost first; they never cross.
+HTML and Markdown are parsed into this form, the dialect of each platform is written from it, and lengths, cuts and
+limits are computed on it. Positions are code points. Entities nest or are disjoint, outermost first; they never cross.
 """
 
 import re
@@ -43,7 +43,7 @@ NAMES: dict[Kind, str] = {
     "pre": "<pre>",
     "code": "<code>",
 }
-"""How a kind is called in a message to a human. The order is that of nesting where two cover the same range."""
+"""Names for messages to people. Where two entities cover the same range, the earlier one is the outer one."""
 
 _GAP = re.compile(r"\s+")
 _RANK = {kind: rank for rank, kind in enumerate(NAMES)}
@@ -54,9 +54,9 @@ class Entity(Struct, frozen=True):
     start: int
     end: int
     value: str = ""
-    """The address of a link, the language of ``pre``, the id of an emoji, the seconds of a time."""
+    """The URL of a link, the language of ``pre``, the id of an emoji, the seconds of a time."""
     format: str = ""
-    """How a time is shown."""
+    """The display format of a time."""
 
     def moved(self, by: int) -> "Entity":
         return Entity(self.kind, self.start + by, self.end + by, self.value, self.format)
@@ -67,7 +67,7 @@ class Marked(Struct, frozen=True):
     entities: tuple[Entity, ...] = ()
 
     def part(self, start: int, end: int) -> "Marked":
-        """From ``start`` to ``end`` without the whitespace at its edges; no entity may be cut by it."""
+        """From ``start`` to ``end`` without whitespace at the edges; the range must not cut an entity."""
         seen = self.text[start:end]
         start += len(seen) - len(seen.lstrip())
         end = start + len(seen.strip())
@@ -78,7 +78,7 @@ class Marked(Struct, frozen=True):
         return Marked(self.text + text, self.entities)
 
     def plain(self) -> str:
-        """Without markup; an address that cannot be seen stands in brackets behind the words it was under."""
+        """Without markup; a URL that is not visible follows its link text in brackets."""
         links = [entity for entity in self.entities if entity.kind == "link"]
         pieces, at = [], 0
         for link in sorted(links, key=lambda entity: entity.end):
@@ -90,7 +90,7 @@ class Marked(Struct, frozen=True):
 
 
 def tidy(text: str, entities: Iterable[Entity]) -> Marked:
-    """Trimmed: the text, and each entity to what is seen of it; one that covers nothing is gone."""
+    """Trim the text, and each entity to its visible range; empty entities are removed."""
     lead = len(text) - len(text.lstrip())
     gaps = _Gaps(text)
     trimmed = (gaps.trimmed(entity) for entity in entities if entity.start < entity.end)
@@ -106,7 +106,7 @@ def _order(entity: Entity) -> tuple[int, int, int, str, str]:
 
 
 class _Gaps:
-    """The whitespace of a text, found once: entities may be many, one in the other, over one long gap."""
+    """The whitespace of a text, found once, because many nested entities may cover one long gap."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -114,7 +114,7 @@ class _Gaps:
         self._ends: list[int] = []
 
     def trimmed(self, entity: Entity) -> Entity:
-        """Of an entity that covers anything at all."""
+        """The entity must not be empty."""
         start, end = entity.start, entity.end
         if self._text[start].isspace():
             start = self._gap(start)[1]
@@ -123,7 +123,7 @@ class _Gaps:
         return entity if (start, end) == (entity.start, entity.end) else replace(entity, start=start, end=end)
 
     def _gap(self, at: int) -> tuple[int, int]:
-        """Where the gap around this position begins and ends."""
+        """The start and the end of the gap around this position."""
         if self._starts is None:
             found = [gap.span() for gap in _GAP.finditer(self._text)]
             self._starts, self._ends = [start for start, _ in found], [end for _, end in found]

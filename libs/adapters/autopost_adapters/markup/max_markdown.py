@@ -1,8 +1,8 @@
-"""Markdown for MAX, where it can be said without doubt.
+"""Markdown for MAX, where it is unambiguous.
 
-MAX publishes no grammar, so only what every reader of Markdown takes the same way is written. A mark in the middle of a
-word or over a line break has no Markdown here, nor has what needs a fence, a quote, a backslash or a link behind an
-exclamation mark; the caller says it in HTML.
+MAX publishes no grammar, so only Markdown that every parser reads the same way is written. A mark inside a word or over
+a line break is not written here, nor is anything that needs a fence, a quote, a backslash or a link after an
+exclamation mark; the caller uses HTML for them.
 """
 
 import re
@@ -24,16 +24,16 @@ _UNSAFE_IN_ADDRESS = re.compile(r"[\s()<>\\]")
 
 
 def escape(text: str) -> str:
-    """As text that is no markup."""
+    """Escape a text so that none of it is markup."""
     return _SPECIAL.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", text)
 
 
 def write_markdown(marked: Marked) -> str | None:
-    """``None`` where Markdown might be read as something else."""
+    """``None`` where the Markdown would be ambiguous."""
     known = all(entity.kind in _TAGS or entity.kind == "link" for entity in marked.entities)
     if not known or "\r" in marked.text or not _is_certain(marked):
         return None
-    written = write(marked, _tags, _say)
+    written = write(marked, _tags, _write_text)
     if "\\" in written or "![" in written:
         return None
     return written if read_markdown(written) == (marked, None) else None
@@ -59,7 +59,7 @@ def _is_simple(seen: str) -> bool:
 
 
 def _is_safe(entity: Entity, inside: bool) -> bool:
-    """An address has no character that could end it, and none that could end what stands around it."""
+    """The URL has no character that could end the link or the entity around it."""
     return not _UNSAFE_IN_ADDRESS.search(entity.value) and not (inside and escape(entity.value) != entity.value)
 
 
@@ -67,5 +67,5 @@ def _tags(entity: Entity) -> tuple[str, str]:
     return ("[", f"]({entity.value})") if entity.kind == "link" else _TAGS[entity.kind]
 
 
-def _say(text: str, inside: Kind | None) -> str:
+def _write_text(text: str, inside: Kind | None) -> str:
     return text if inside == "code" else escape(text)

@@ -1,9 +1,9 @@
 """Which entity may stand inside which.
 
-Telegram's rules, held for every platform: MAX publishes none, and a post should look the same on both. What is only a
-look gives way without a word: bold around code is bold up to the code and again after it, code under a link is the
-link, bold in bold is bold. What would be lost or laid open is told: a quote in a quote, a link in code, a spoiler over
-code, which would show what it hides.
+Telegram's rules apply to every platform: MAX publishes none, and a post should look the same on both. Styles are
+adjusted silently: bold around code stops before the code and continues after it, code in a link becomes the link, bold
+in bold is bold. A loss of content is reported: a quote in a quote, a link in code, or a spoiler over code, which would
+reveal the code.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,7 +21,7 @@ _BLOCKS: frozenset[Kind] = frozenset({"quote", "expandable_quote"})
 
 
 def nest(marked: Marked) -> tuple[Marked, str | None]:
-    """The text with entities that nest as they may, and the first pair that cannot."""
+    """The text with allowed nesting, and the first pair of entities that must not be nested."""
     kept: list[Entity] = []
     inside: Counter[Kind] = Counter()
     open_: list[Entity] = []
@@ -30,7 +30,7 @@ def nest(marked: Marked) -> tuple[Marked, str | None]:
         while open_ and open_[-1].end <= entity.start:
             inside[open_.pop().kind] -= 1
         around = frozenset(+inside)
-        if _is_superfluous(entity.kind, around):
+        if _is_redundant(entity.kind, around):
             continue
         wrong = wrong or _refused(entity.kind, around)
         kept.append(entity)
@@ -39,7 +39,7 @@ def nest(marked: Marked) -> tuple[Marked, str | None]:
     return tidy(marked.text, _cut_at_code(kept)), wrong
 
 
-def _is_superfluous(kind: Kind, around: frozenset[Kind]) -> bool:
+def _is_redundant(kind: Kind, around: frozenset[Kind]) -> bool:
     if kind in _STYLES and kind in around:
         return True
     if kind in LOOKS or kind == "code":
@@ -48,12 +48,12 @@ def _is_superfluous(kind: Kind, around: frozenset[Kind]) -> bool:
 
 
 def _refused(kind: Kind, around: frozenset[Kind]) -> str | None:
-    outer = _not_around(kind) & around
+    outer = _forbidden_outer(kind) & around
     return f"{NAMES[kind]} must not be inside {NAMES[min(outer)]}" if outer else None
 
 
-def _not_around(kind: Kind) -> frozenset[Kind]:
-    """What must not have this inside it."""
+def _forbidden_outer(kind: Kind) -> frozenset[Kind]:
+    """The kinds that must not contain this kind."""
     if kind in _BLOCKS:
         return _BLOCKS | _CODE | _WHOLE
     if kind in _WHOLE:
@@ -66,7 +66,7 @@ def _not_around(kind: Kind) -> frozenset[Kind]:
 
 
 def _cut_at_code(entities: Sequence[Entity]) -> Iterable[Entity]:
-    """Looks stop before code and go on behind it, and break at the edges of a quote that has the code inside."""
+    """Styles stop before code and continue after it, and break at the edges of a quote that contains the code."""
     code = [entity for entity in entities if entity.kind in _CODE]
     starts = [hole.start for hole in code]
 

@@ -1,13 +1,13 @@
-"""Write marked text in a dialect that has a beginning and an end for each entity."""
+"""Write marked text in a dialect with an opening and a closing mark for each entity."""
 
 from collections.abc import Callable
 
 from autopost_adapters.markup.marked import Entity, Kind, Marked
 
 Tags = Callable[[Entity], tuple[str, str]]
-"""How an entity begins and ends."""
+"""The opening and the closing mark of an entity."""
 Say = Callable[[str, Kind | None], str]
-"""How text is written inside the innermost entity around it."""
+"""Writes a text; the second argument is the innermost entity around it."""
 
 
 def write(marked: Marked, tags: Tags, say: Say) -> str:
@@ -31,7 +31,7 @@ class _Writer:
         self._open.append((entity, end))
 
     def go_to(self, position: int) -> None:
-        """Write up to here, and close what ends on the way, innermost first."""
+        """Write up to this position and close the entities that end before it, innermost first."""
         while self._open and self._open[-1][0].end <= position:
             self._write(self._open[-1][0].end)
             self.out.append(self._open.pop()[1])

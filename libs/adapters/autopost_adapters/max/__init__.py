@@ -1,1 +1,1 @@
-"""MAX: the same contract over its own API."""
+"""The adapter for MAX."""

@@ -1,4 +1,4 @@
-"""Read what MAX answers. A refusal may come as text, or without a body."""
+"""Parse the responses of MAX. An error may come as text, or without a body."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from autopost_adapters.max.classify import RULES, UPLOAD_RULES
 T = TypeVar("T")
 
 PAUSE_MS = 1000
-"""After a 429 that names no time; nobody has seen MAX name one."""
+"""The wait after a 429 without Retry-After; MAX was never seen to send one."""
 
 
 class MessageBody(Struct, frozen=True):
@@ -41,10 +41,10 @@ _refusal = reader(ErrorResponse)
 
 def read(answer: HttpAnswer) -> str | Failed:
     """The id of the message that was sent."""
-    told = parse(answer, _sent)
-    if isinstance(told, Failed):
-        return told
-    return identifier(told.message.body.mid) or with_answer(unreadable(answer), answer)
+    response = parse(answer, _sent)
+    if isinstance(response, Failed):
+        return response
+    return identifier(response.message.body.mid) or with_answer(unreadable(answer), answer)
 
 
 def parse(answer: HttpAnswer, decode: Callable[[bytes], T], rules: Sequence[Rule] = RULES) -> T | Failed:
@@ -57,19 +57,19 @@ def parse(answer: HttpAnswer, decode: Callable[[bytes], T], rules: Sequence[Rule
 
 
 def parse_upload(answer: HttpAnswer, decode: Callable[[bytes], T]) -> T | Failed:
-    """Of a host that takes uploads."""
+    """Parse the response of an upload host."""
     return parse(answer, decode, UPLOAD_RULES)
 
 
 def _refused(answer: HttpAnswer, rules: Sequence[Rule]) -> Failed:
     try:
-        told = _refusal(answer.body)
+        error = _refusal(answer.body)
     except msgspec.DecodeError:
-        told = ErrorResponse()
+        error = ErrorResponse()
     return classify(
         rules,
         answer.status,
-        f"{words(told.code)} {words(told.message)}".strip(),
+        f"{words(error.code)} {words(error.message)}".strip(),
         retry_after_ms=_wait(answer),
         snippet=snippet_of(answer),
     )

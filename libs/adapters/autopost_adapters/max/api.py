@@ -1,4 +1,4 @@
-"""Calls to MAX: the token goes to the API alone, in a header, and never to a host that takes uploads."""
+"""Calls to MAX. The token is sent in a header to the API only, never to an upload host."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -39,7 +39,7 @@ class Api(Struct, frozen=True):
         return without_token(answer, token)
 
     async def hand_over(self, url: str, source: Source) -> HttpAnswer | Failed:
-        """The link is the permission, so it is kept out of spans as a token would be."""
+        """The URL grants the upload, so it is kept out of spans like a token."""
         try:
             return await self.http.request(
                 "POST",

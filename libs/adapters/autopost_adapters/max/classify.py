@@ -1,6 +1,6 @@
-"""What MAX's refusals mean. There is no official list of codes: these are documented or were seen.
+"""Rules for the errors of MAX. There is no official list of codes: these are documented or were observed.
 
-The hosts that take uploads have a table of their own: what they refuse is never about the channel.
+The upload hosts have their own table, because their errors never concern the channel.
 """
 
 from autopost_contracts.outcomes import Category, Scope
@@ -40,4 +40,4 @@ UPLOAD_RULES = (
     Rule(429, "", T, PLATFORM, "rate_limited"),
     Rule(None, "", T, DELIVERY, "upload_refused"),
 )
-"""What a host does not want it never takes. A link may be gone (404); the next attempt gets a new one."""
+"""A rejected upload is rejected again. An upload URL may have expired (404); the next attempt gets a new one."""

@@ -1,4 +1,4 @@
-"""What a post becomes on this platform; pure."""
+"""The compiler for MAX; pure."""
 
 from autopost_contracts.payload import Content, Flags
 from autopost_contracts.plan import Compiled, Profile

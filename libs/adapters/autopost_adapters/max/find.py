@@ -1,7 +1,7 @@
-"""Look through a chat for the message that a part has become.
+"""Search a chat for the message of a part.
 
-The newest come first. Nothing older than the part can be it, give or take a minute, for clocks differ. Where there is
-more to look through than a few pages, the answer is that nobody knows.
+The newest messages come first. Messages older than the part do not match, with a minute of tolerance because clocks
+differ. After ``PAGES`` pages the search stops and the outcome stays ambiguous.
 """
 
 from collections.abc import Collection, Sequence
@@ -63,7 +63,7 @@ class MessagePage(Struct, frozen=True):
 
 
 class Likeness(Struct, frozen=True):
-    """What can be compared. A chat adds previews of links and the like, which are nobody's part."""
+    """The comparable properties of a message. Others, such as link previews, are added by the chat."""
 
     text: str
     media: tuple[str, ...]
@@ -113,7 +113,7 @@ def likeness_of(part: Part) -> Likeness:
 
 
 def _is(message: FoundMessage, wanted: Likeness) -> bool:
-    """A channel shows no sender; where there is one it must be a bot."""
+    """A channel shows no sender; a sender that is shown must be a bot."""
     if message.sender is not None and not message.sender.is_bot:
         return False
     attachments = message.body.attachments or []

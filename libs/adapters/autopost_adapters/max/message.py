@@ -1,4 +1,4 @@
-"""From a part to the body of ``POST /messages``."""
+"""Build the body of ``POST /messages`` from a part."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -12,21 +12,21 @@ Kind = Literal["image", "video", "audio", "file"]
 
 
 def kind_of(item: PlannedMedia) -> Kind:
-    """There are no animations here: a GIF is a picture that moves, anything else a video."""
+    """MAX has no animations: a GIF is sent as an image, any other as a video."""
     if item.type != "animation":
         return item.type
     return "image" if item.content_type == "image/gif" else "video"
 
 
 def written(part: Part) -> tuple[str, Markup]:
-    """The text of the message and how it is marked up."""
+    """The text of the message and its markup."""
     if isinstance(part, MediaPart):
         return part.media[0].caption, part.media[0].markup
     return part.text, part.markup
 
 
 def message_body(part: Part, media: Sequence[Material]) -> dict[str, Any]:
-    """The keyboard is an attachment too, the last one. ``notify`` is left out where it can be: channels refuse it."""
+    """The keyboard is the last attachment. ``notify`` is sent only for silent messages, because channels reject it."""
     text, markup = written(part)
     items = part.media if isinstance(part, MediaPart) else ()
     attachments = [_attachment(item, material) for item, material in zip(items, media, strict=True)]

@@ -1,5 +1,5 @@
-"""MAX's limits. How it counts is not documented, so the strictest reading is taken: UTF-16 units of what is sent, with
-its markup, and a keyboard takes the place of an attachment."""
+"""MAX's limits. Its counting is not documented, so the strictest rule applies: UTF-16 units of the text as sent, with
+markup, and a keyboard counts as an attachment."""
 
 from autopost_contracts.payload import ParseMode
 
@@ -30,9 +30,9 @@ _TAGS: dict[Kind, str] = {
 
 
 def write(marked: Marked, parse_mode: ParseMode | None) -> Written:
-    """As the post was written; Markdown that might be misread becomes the HTML that shows the same.
+    """In the parse mode of the post; ambiguous Markdown becomes the equivalent HTML.
 
-    A text with a parse mode always has a format, also where nothing in it is marked up.
+    A text with a parse mode always has a format, even without any markup.
     """
     if not marked.text or not (marked.entities or parse_mode):
         return Written(marked.text)
@@ -41,7 +41,7 @@ def write(marked: Marked, parse_mode: ParseMode | None) -> Written:
 
 
 def _tags(entity: Entity) -> tuple[str, str]:
-    """The language of code is left out: MAX shows none."""
+    """The language of code is left out, because MAX does not show it."""
     if entity.kind == "link":
         return f"<a href={quoted(entity.value)}>", "</a>"
     return f"<{_TAGS[entity.kind]}>", f"</{_TAGS[entity.kind]}>"
@@ -58,7 +58,7 @@ LIMITS = Limits(
     ),
     buttons=ButtonLimits(
         rows=30,
-        per_row=3,  # of links; of callbacks there may be seven
+        per_row=3,  # for link buttons; callback buttons may be seven
         total=210,
         schemes=SCHEMES,
     ),
@@ -85,7 +85,7 @@ LIMITS = Limits(
     animations=False,
     provider_id="attachment_token",
     by_url=frozenset({"image"}),
-    silent=False,  # a channel refuses notify: false
+    silent=False,  # channels reject notify: false
     protect=False,
     caption_above=False,
     preview_looks=False,

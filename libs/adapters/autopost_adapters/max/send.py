@@ -1,4 +1,4 @@
-"""The adapter for MAX: media goes up first, then one message names it by its tokens."""
+"""The adapter for MAX: media is uploaded first, then one message refers to it by token."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -40,16 +40,16 @@ class MaxAdapter:
 
     async def identify(self, token: Secret) -> str | Failed:
         answer = await self._api.call("GET", "/me", token)
-        told = answer if isinstance(answer, Failed) else parse(answer, _me)
-        return certain(told) if isinstance(told, Failed) else str(told.user_id)
+        bot = answer if isinstance(answer, Failed) else parse(answer, _me)
+        return certain(bot) if isinstance(bot, Failed) else str(bot.user_id)
 
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         query = {"chat_id": target.chat}
         if isinstance(part, TextPart) and part.preview.disabled:
             query["disable_link_preview"] = "true"
         answer = await self._api.call("POST", "/messages", target.token, query, message_body(part, media))
-        told = answer if isinstance(answer, Failed) else read(answer)
-        return told if isinstance(told, Failed) else AcceptedPart(provider_ids=(told,))
+        message_id = answer if isinstance(answer, Failed) else read(answer)
+        return message_id if isinstance(message_id, Failed) else AcceptedPart(provider_ids=(message_id,))
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
         return await upload(self._api, item, source, target.token)

@@ -1,6 +1,6 @@
-"""Bring an item to MAX: ask for a link, hand the bytes over, and keep the token that the item is sent by.
+"""Upload an item to MAX: request an upload URL, send the bytes, keep the token for the message.
 
-Where the token comes from depends on the kind. It may come with the link, before there is anything behind it.
+The source of the token depends on the kind. For some kinds it comes with the URL, before any bytes are sent.
 """
 
 import re
@@ -23,9 +23,9 @@ from autopost_adapters.max.api import Api
 from autopost_adapters.max.message import Kind, kind_of
 
 LIFETIME = timedelta(days=7)
-"""MAX says that tokens may be kept, and not for how long."""
+"""MAX documents that tokens may be reused, but not for how long."""
 
-_TAKEN = re.compile(rb"<retval>\s*1\s*</retval>")
+_ACCEPTED = re.compile(rb"<retval>\s*1\s*</retval>")
 
 
 class UploadUrl(Struct, frozen=True):
@@ -47,44 +47,44 @@ _photo = reader(Photo)
 
 
 async def upload(api: Api, item: PlannedMedia, source: Source, token: Secret) -> Held | Failed:
-    """Certain whatever happens: an upload posts nothing, and may be made again."""
-    told = await _upload(api, kind_of(item), source, token)
-    if isinstance(told, Failed):
-        return certain(told)
-    return Held(provider_id=told, lifetime=LIFETIME)
+    """A failure is never ambiguous: an upload posts nothing and can be repeated."""
+    provider_id = await _upload(api, kind_of(item), source, token)
+    if isinstance(provider_id, Failed):
+        return certain(provider_id)
+    return Held(provider_id=provider_id, lifetime=LIFETIME)
 
 
 async def _upload(api: Api, kind: Kind, source: Source, token: Secret) -> str | Failed:
-    given = await api.call("POST", "/uploads", token, {"type": kind})
-    link = given if isinstance(given, Failed) else parse(given, _link)
+    answer = await api.call("POST", "/uploads", token, {"type": kind})
+    link = answer if isinstance(answer, Failed) else parse(answer, _link)
     if isinstance(link, Failed):
         return link
-    taken = await api.hand_over(link.url, source)
-    return taken if isinstance(taken, Failed) else parse_upload(taken, _reader(kind, link))
+    uploaded = await api.hand_over(link.url, source)
+    return uploaded if isinstance(uploaded, Failed) else parse_upload(uploaded, _reader(kind, link))
 
 
 def _reader(kind: Kind, link: UploadUrl) -> Callable[[bytes], str]:
     readers: Mapping[Kind, Callable[[bytes], str]] = {
         "image": lambda body: _first(_photos(body)),
-        "file": lambda body: _named(_photo(body).token),
+        "file": lambda body: _required(_photo(body).token),
         "video": lambda body: _with_link(link, body),
         "audio": lambda body: _with_link(link, body),
     }
     return readers[kind]
 
 
-def _first(told: Photos) -> str:
-    return _named(next((photo.token for photo in told.photos.values()), None))
+def _first(uploaded: Photos) -> str:
+    return _required(next((photo.token for photo in uploaded.photos.values()), None))
 
 
 def _with_link(link: UploadUrl, body: bytes) -> str:
-    if not _TAKEN.search(body):
+    if not _ACCEPTED.search(body):
         raise msgspec.DecodeError("the upload was rejected")
-    return _named(link.token)
+    return _required(link.token)
 
 
-def _named(told: Any) -> str:
-    found = token_of(told)
+def _required(token: Any) -> str:
+    found = token_of(token)
     if found is None:
         raise msgspec.DecodeError("the response has no token")
     return found

@@ -1,1 +1,1 @@
-"""From content to plan: the way that all platforms share; pure."""
+"""From content to plan, for all platforms; pure."""

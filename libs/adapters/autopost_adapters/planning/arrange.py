@@ -1,7 +1,4 @@
-"""Cut a row of media into messages: in order, each item once, and only what may stand together.
-
-Nothing here knows a platform; ``AlbumLimits`` says what a message may hold.
-"""
+"""Group media into messages, in order, each item once, within ``AlbumLimits``. Independent of the platform."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -21,7 +18,7 @@ def arrange(
     is_alone: Callable[[Item], bool],
     buttons: bool,
 ) -> list[list[Item]]:
-    """``buttons``: the last message has to hold them too."""
+    """``buttons``: the last message must have room for buttons."""
     messages: list[list[Item]] = []
     for item in items:
         if messages and _joins(messages[-1], item, album, type_of, is_alone):

@@ -1,4 +1,4 @@
-"""Whether a platform can show the buttons of a post."""
+"""Check the buttons of a post against the limits of a platform."""
 
 from collections.abc import Iterator, Sequence
 

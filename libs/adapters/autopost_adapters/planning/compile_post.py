@@ -1,9 +1,9 @@
-"""Compile a post: the way from content to plan that all platforms share.
+"""Compile content into a plan, the same way for all platforms.
 
-    settings → words, media, buttons → parts → plan
+    settings → texts, media, buttons → parts → plan
 
-A platform brings its ``Limits``. All that is wrong is told at once, up to ``MOST_PROBLEMS``, but for lengths, which
-need words without fault.
+A platform supplies its ``Limits``. All problems are reported at once, up to ``MOST_PROBLEMS``; lengths are checked only
+when the texts have no other problem.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from autopost_adapters.planning.text import ParsedTexts, read_words
 Rows = tuple[tuple[Button, ...], ...]
 
 MOST_PROBLEMS = 20
-"""Of one profile: a post may have thousands of wrong buttons, and there are many profiles."""
+"""Per profile: a post may have thousands of wrong buttons, and a workspace many profiles."""
 
 
 class _Material(Struct, frozen=True, kw_only=True):
@@ -44,30 +44,30 @@ class _Material(Struct, frozen=True, kw_only=True):
 def compile_post(content: Content, flags: Flags, profile: Profile, limits: Limits) -> Compiled:
     settings = read_settings(profile.settings)
     if isinstance(settings, Problem):
-        return _answer(profile, (settings,))
+        return _compiled(profile, (settings,))
     content = _with_default_mode(content, settings)
     if plain := _plain(content, flags, profile, limits, settings):
-        return _answer(profile, (), plain)
+        return _compiled(profile, (), plain)
     material = _Material(
         words=read_words(content, flags, profile, limits, settings),
         media=plan_media(content.media, limits, settings),
         buttons=tuple(row for row in content.buttons if row),
     )
     if problems := material.problems(limits):
-        return _answer(profile, problems)
+        return _compiled(profile, problems)
     made = _plan(material, Measure(limits, material.words.parse_mode), read_options(flags, settings), settings)
-    return _answer(profile, (), made) if isinstance(made, Plan) else _answer(profile, made)
+    return _compiled(profile, (), made) if isinstance(made, Plan) else _compiled(profile, made)
 
 
 def _with_default_mode(content: Content, settings: Settings) -> Content:
-    """A post that names no parse mode has its channel's."""
+    """A post without a parse mode gets the channel's."""
     if content.parse_mode or settings.parse_mode is None:
         return content
     return replace(content, parse_mode=settings.parse_mode)
 
 
 def _plain(content: Content, flags: Flags, profile: Profile, limits: Limits, settings: Settings) -> Plan | None:
-    """What the long way comes to for nothing but a text that fits into one message; most posts are no more."""
+    """A fast path with the same result for plain text that fits into one message, as in most posts."""
     if content.parse_mode or content.links or content.media or content.buttons or profile.template_ref is not None:
         return None
     marked, measure = Marked(content.text.strip()), Measure(limits, None)
@@ -100,7 +100,7 @@ def _plan(material: _Material, measure: Measure, asked: Options, settings: Setti
 
 
 def _with_buttons(parts: Sequence[Part], buttons: Rows, text: str, limits: Limits) -> Sequence[Part]:
-    """On the last part, or on a message of their own behind it where it can have none."""
+    """Add the buttons to the last part, or to a separate message after it if that part cannot have buttons."""
     if not buttons:
         return parts
     *before, last = parts
@@ -109,7 +109,7 @@ def _with_buttons(parts: Sequence[Part], buttons: Rows, text: str, limits: Limit
     return [*before, replace(last, buttons=buttons)]
 
 
-def _answer(profile: Profile, problems: tuple[Problem, ...], plan: Plan | None = None) -> Compiled:
+def _compiled(profile: Profile, problems: tuple[Problem, ...], plan: Plan | None = None) -> Compiled:
     return Compiled(
         profile_hash=profile.profile_hash,
         plan=plan,

@@ -1,6 +1,6 @@
-"""What a platform allows, as data: one ``Limits`` per platform, and everything that compiles asks it.
+"""The limits of a platform as data: one ``Limits`` per platform, used by all compile steps.
 
-A limit that is ``None`` does not exist there.
+``None`` means that the platform has no such limit.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ class Written(Struct, frozen=True):
 
 
 class TextLimits(Struct, frozen=True, kw_only=True):
-    """Of one message: as text alone, or as the caption of media."""
+    """Limits of one message: of its text, or of a caption."""
 
     text: int
     caption: int
@@ -31,11 +31,11 @@ class TextLimits(Struct, frozen=True, kw_only=True):
     raw_bytes: int | None = None
     counts: Literal["code points seen", "utf-16 units sent"]
     kinds: frozenset[Kind]
-    """The markup that can be shown."""
+    """The supported markup."""
     schemes: frozenset[str]
-    """Where a link may lead."""
+    """The allowed schemes of links."""
     hosts_have_dots: bool = False
-    """An address without a public host is no link here."""
+    """The platform does not link URLs without a public host."""
 
 
 class ButtonLimits(Struct, frozen=True, kw_only=True):
@@ -43,34 +43,34 @@ class ButtonLimits(Struct, frozen=True, kw_only=True):
     per_row: int
     total: int
     encoded: int | None = None
-    """Bytes of all buttons together, as JSON."""
+    """Bytes of all buttons as JSON."""
     schemes: frozenset[str]
     hosts_have_dots: bool = False
 
 
 class PictureLimits(Struct, frozen=True, kw_only=True):
-    """What is a picture; what is not goes as a file."""
+    """Limits of a picture; any other image is sent as a file."""
 
     size: int
     types: frozenset[str]
     side: int | None = None
     sides: int | None = None
-    """Width and height together."""
+    """Width plus height."""
     ratio: int | None = None
 
 
 class AlbumLimits(Struct, frozen=True, kw_only=True):
-    """What is shown as one message."""
+    """Limits of an album."""
 
     size: int
     together: tuple[frozenset[MediaType], ...]
-    """Types that may stand in one message; a type in none of these is alone."""
+    """Types that may share a message; a type in none of the sets is sent alone."""
     captions: bool
-    """Each item may have its own text; else an item with a text is a message."""
+    """Each item may have its own caption; else an item with a caption is its own message."""
     buttons: bool
-    """Buttons may stand under several items."""
+    """An album may have buttons."""
     buttons_count: bool
-    """Buttons take the place of an item."""
+    """Buttons count as an item."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -82,14 +82,14 @@ class Limits(Struct, frozen=True, kw_only=True):
     sizes: Mapping[MediaType, int]
     video_types: frozenset[str] | None = None
     animations: bool
-    """There is an animation; else it is a video or a picture."""
+    """The platform has animations; else they are sent as a video or a picture."""
     provider_id: Literal["file_id", "attachment_token"]
-    """Which provider's own ids are meant for this platform."""
+    """The field with this platform's own ids."""
     by_url: frozenset[MediaType] = frozenset()
-    """Types that the platform fetches by itself, where the channel allows it."""
+    """Types that the platform fetches by URL, where the channel allows it."""
     silent: bool
     protect: bool
     caption_above: bool
     preview_looks: bool
     write: Callable[[Marked, ParseMode | None], Written]
-    """In the platform's dialect; the post's own parse mode says which where there are several."""
+    """Writes a text in the platform's dialect; with several dialects the post's parse mode selects one."""

@@ -1,4 +1,4 @@
-"""Whether a text fits into one message, counted as the platform counts."""
+"""Whether a text fits into one message, by the counting rule of the platform."""
 
 from autopost_contracts.payload import ParseMode
 from autopost_contracts.plan import Problem
@@ -9,7 +9,7 @@ from autopost_adapters.planning.limits import Limits, Written
 
 
 class Measure(Struct, frozen=True):
-    """For one post: its parse mode may decide the dialect, and with it the length."""
+    """For one post: its parse mode may select the dialect, and so change the length."""
 
     limits: Limits
     parse_mode: ParseMode | None
@@ -21,7 +21,7 @@ class Measure(Struct, frozen=True):
         return self._fits(marked, self.limits.text.text)
 
     def surely_fits_text(self, written: Written) -> bool:
-        """Known without counting: no character is more than four of anything that is counted."""
+        """A fast check without counting: a character is at most four units or bytes."""
         limits = self.limits.text
         return len(written.text) * 4 <= min(limits.text, limits.raw_bytes or limits.text)
 
@@ -29,18 +29,18 @@ class Measure(Struct, frozen=True):
         return self._fits(marked, self.limits.text.caption)
 
     def problem(self, marked: Marked, field: str) -> Problem | None:
-        """Why this is not one message of text."""
+        """Why this text does not fit into one message."""
         excess = self._excess(marked, self.limits.text.text)
         return Problem(excess[0], field, excess[1]) if excess else None
 
     def _fits(self, marked: Marked, allowed: int) -> bool:
-        """What is far too long is not written: no platform counts a character that is seen for less than one."""
-        if self._least(marked) > allowed or self._has_too_much_markup(marked):
+        """Text that is certainly too long is not written: every visible character counts as at least one."""
+        if self._min_length(marked) > allowed or self._has_too_much_markup(marked):
             return False
         return self._excess(marked, allowed) is None
 
-    def _least(self, marked: Marked) -> int:
-        """It is never shorter: where markup counts, the shortest has a mark on both sides."""
+    def _min_length(self, marked: Marked) -> int:
+        """A lower bound of the length: where markup counts, each entity has at least a mark on both sides."""
         marks = 2 * len(marked.entities) if self.limits.text.counts == "utf-16 units sent" else 0
         return len(marked.text) + marks
 

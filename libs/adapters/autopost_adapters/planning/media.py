@@ -1,6 +1,6 @@
-"""What each item of a post is sent as, and from which source; unknown sizes and sides are not judged.
+"""Choose the type and the source of each media item. Unknown sizes and dimensions are not checked.
 
-An item may come with its bytes and its URL: it is passed on by URL where platform and channel allow that.
+An item may have both bytes and a URL: it is sent by URL where platform and channel allow that.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from autopost_adapters.planning.limits import Limits
 from autopost_adapters.planning.settings import Settings
 
 UPLOAD_REQUIRED = "upload_required"
-"""The code of an item that must be fetched first: with its bytes it can be sent."""
+"""The problem code of an item that can be sent once its bytes are fetched."""
 
 _SOURCES = ("blob_ref", "file_id", "attachment_token", "url")
 
@@ -46,7 +46,7 @@ def plan_media(media: Sequence[Medium], limits: Limits, settings: Settings) -> M
 
 
 def _by_one_source(medium: Medium, limits: Limits, settings: Settings) -> Medium:
-    """Of bytes and URL the one that is used; what is known of the bytes says nothing of what a platform will fetch."""
+    """Keep bytes or URL. With the URL the properties of our bytes are dropped: the platform may fetch other bytes."""
     if medium.url is None or medium.blob_ref is None:
         return medium
     if _url_problem(medium, "", limits, settings):
@@ -97,15 +97,15 @@ def _url_problem(medium: Medium, field: str, limits: Limits, settings: Settings)
 
 
 def _sent_as(medium: Medium, limits: Limits) -> tuple[MediaType, str | None]:
-    """With the reason, where it is not what the post called it. What is not ours to upload stays what it is."""
-    called, why = _called(medium, limits)
+    """The type to send, and the reason when it differs from the post's. Items without our bytes keep their type."""
+    kind, why = _kind(medium, limits)
     if medium.blob_ref is None:
-        return called, None
-    doubt = _DOUBTS[called](medium, limits) if called in _DOUBTS else None
-    return ("file", doubt) if doubt else (called, why)
+        return kind, None
+    why_file = _WHY_FILE[kind](medium, limits) if kind in _WHY_FILE else None
+    return ("file", why_file) if why_file else (kind, why)
 
 
-def _called(medium: Medium, limits: Limits) -> tuple[MediaType, str | None]:
+def _kind(medium: Medium, limits: Limits) -> tuple[MediaType, str | None]:
     if medium.type != "animation" or limits.animations:
         return medium.type, None
     if medium.content_type == "image/gif":
@@ -113,16 +113,16 @@ def _called(medium: Medium, limits: Limits) -> tuple[MediaType, str | None]:
     return "video", "the platform has no animations"
 
 
-def _picture_doubt(medium: Medium, limits: Limits) -> str | None:
+def _why_not_image(medium: Medium, limits: Limits) -> str | None:
     picture = limits.picture
     if medium.content_type is not None and medium.content_type not in picture.types:
         return f"{medium.content_type} cannot be sent as an image"
     if medium.size is not None and medium.size > picture.size:
         return f"{medium.size} bytes, at most {picture.size} are allowed for an image"
-    return _sides_doubt(medium.width, medium.height, limits)
+    return _why_wrong_sides(medium.width, medium.height, limits)
 
 
-def _sides_doubt(width: int | None, height: int | None, limits: Limits) -> str | None:
+def _why_wrong_sides(width: int | None, height: int | None, limits: Limits) -> str | None:
     picture = limits.picture
     if not width or not height:
         return None
@@ -136,10 +136,10 @@ def _sides_doubt(width: int | None, height: int | None, limits: Limits) -> str |
     return None
 
 
-def _video_doubt(medium: Medium, limits: Limits) -> str | None:
+def _why_not_video(medium: Medium, limits: Limits) -> str | None:
     if limits.video_types is None or medium.content_type is None or medium.content_type in limits.video_types:
         return None
     return f"{medium.content_type} cannot be sent as a video"
 
 
-_DOUBTS: dict[MediaType, Callable[[Medium, Limits], str | None]] = {"image": _picture_doubt, "video": _video_doubt}
+_WHY_FILE: dict[MediaType, Callable[[Medium, Limits], str | None]] = {"image": _why_not_image, "video": _why_not_video}

@@ -1,4 +1,4 @@
-"""How the messages of a post are shown: silence, protection, previews. What a platform cannot do is noted."""
+"""Display options of a post: silence, protection, previews. Unsupported options are dropped with a note."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ class Options(Struct, frozen=True, kw_only=True):
     caption_above: bool
 
     def shown_on(self, limits: Limits) -> "Options":
-        """What is left of it there."""
+        """The options that the platform supports."""
         preview = self.preview if limits.preview_looks else Preview(disabled=self.preview.disabled)
         return Options(
             silent=self.silent and limits.silent,
@@ -39,7 +39,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def read_options(flags: Flags, settings: Settings) -> Options:
-    """The post may ask for more than the channel does, never for less."""
+    """A post can turn options on, but not off where the channel has them on."""
     if flags.disable_preview or settings.disable_preview:
         preview = Preview(disabled=True)
     else:
@@ -53,7 +53,7 @@ def read_options(flags: Flags, settings: Settings) -> Options:
 
 
 def dropped(asked: Options, shown: Options) -> Iterator[str]:
-    """A note for each thing that was asked for and cannot be had."""
+    """A note for each option that was requested and is not supported."""
     if asked == shown:
         return
     names = {

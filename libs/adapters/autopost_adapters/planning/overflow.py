@@ -1,8 +1,8 @@
-"""Cut a text that is too long: into pieces, or off.
+"""Split or truncate a text that is too long.
 
-A cut is never inside an entity or inside what a reader sees as one character. It is made at the end of a paragraph,
-else of a line, a sentence, a word: of those in the second half of what fits, so that no piece is needlessly short.
-Whitespace at a cut is lost, nothing else.
+A cut is never inside an entity or a grapheme cluster. It is made at the end of a paragraph, else of a line, a sentence,
+a word, and in the second half of the text that fits, so that no piece is needlessly short. Only whitespace at a cut is
+lost.
 """
 
 import re
@@ -22,17 +22,17 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'»”’)\]]*\Z")
 
 
 class Uncuttable(Exception):  # noqa: N818  named for what happened
-    """What must stay whole is longer than a message; its text is the argument."""
+    """An indivisible range is longer than a message; its text is the argument."""
 
 
 def split(marked: Marked, fits: Fits, longest: int) -> list[Marked]:
-    """``longest``: no piece of more characters can fit."""
+    """``longest``: an upper bound for the characters of a piece."""
     end = len(marked.text)
     whole, pieces = _Whole(marked, [*_places(marked, end), end]), list[Marked]()
     start = 0
     while (at := whole.cut(start, fits, longest, "")) < end:
         pieces.append(whole.part(start, at))
-        start = _behind_gap(marked.text, at)
+        start = _after_gap(marked.text, at)
     return [*pieces, whole.between(start, end)]
 
 
@@ -45,21 +45,21 @@ def truncate(marked: Marked, fits: Fits, longest: int) -> Marked:
 
 
 class _Whole:
-    """A text with its places, found once for all its pieces; the last may be its end."""
+    """A text with its possible cuts, found once for all pieces; the last one may be the end of the text."""
 
     def __init__(self, marked: Marked, places: Sequence[int]) -> None:
         self._marked = marked
         self._starts = [entity.start for entity in marked.entities]
         self._places = places
         self._guess = 0
-        """How many places the piece before had in reach: the next one is likely to be as long."""
+        """The number of places in the previous piece; the next piece is likely to be as long."""
 
     def part(self, start: int, end: int) -> Marked:
-        """As ``Marked.part``, without a look at the entities elsewhere."""
+        """Like ``Marked.part``, but reads only the entities in the range."""
         return self.between(start, end).part(0, end - start)
 
     def cut(self, start: int, fits: Fits, longest: int, ending: str) -> int:
-        """The best place for a cut before which the text from ``start`` on fits, with ``ending`` behind it."""
+        """The best cut after ``start`` such that the piece, with ``ending`` appended, fits."""
         first = bisect_right(self._places, start)
         places = self._places[first : bisect_left(self._places, start + longest + 2, first)]
 
@@ -75,12 +75,12 @@ class _Whole:
         raise Uncuttable(self._marked.text[start : places[0] if places else None])
 
     def between(self, start: int, end: int) -> Marked:
-        reached = self._marked.entities[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
-        return Marked(self._marked.text[start:end], tuple(entity.moved(-start) for entity in reached))
+        entities = self._marked.entities[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+        return Marked(self._marked.text[start:end], tuple(entity.moved(-start) for entity in entities))
 
 
 def _places(marked: Marked, until: int) -> Iterator[int]:
-    """Where a cut would tear nothing apart."""
+    """Where a cut splits no entity and no grapheme cluster."""
     text, inside = marked.text, 0
     entities = iter(marked.entities)
     following: Entity | None = next(entities, None)
@@ -89,23 +89,23 @@ def _places(marked: Marked, until: int) -> Iterator[int]:
         while following and following.start < at:
             inside = max(inside, following.end)
             following = next(entities, None)
-        if at >= gap_end:
-            gap_end = _behind_gap(text, at)
+        if at >= gap_end:  # a space may carry a combining accent, and must not be lost then
+            gap_end = _after_gap(text, at)
             gap_is_good = gap_end == at or is_boundary(text, gap_end)
         if at >= inside and gap_is_good:
             yield at
 
 
-def _behind_gap(text: str, at: int) -> int:
-    """Where the next piece begins: a space can be what an accent stands on, and then it must not be lost."""
+def _after_gap(text: str, at: int) -> int:
+    """The start of the next piece, after the whitespace at ``at``."""
     gap = _GAP.match(text, at)
     return gap.end() if gap else at
 
 
 def _furthest(places: Sequence[int], is_good: Callable[[int], bool], guess: int) -> int:
-    """How many of the places are near enough: more text never fits where less did not.
+    """How many of the places are within the limit: a longer text never fits where a shorter one does not.
 
-    Looked for around ``guess``, in steps that double: to measure a piece takes time in step with its length.
+    An exponential search around ``guess``, because the cost of measuring a piece grows with its length.
     """
     low, high = 0, len(places)
     step, at = 1, guess
@@ -122,7 +122,7 @@ def _furthest(places: Sequence[int], is_good: Callable[[int], bool], guess: int)
 
 
 def _by_preference(text: str, start: int, places: Sequence[int]) -> list[int]:
-    """Best first; the near half only when the far one has none."""
+    """Best places first; the first half of the text only when the second half has none."""
     if not places:
         return []
     half = start + (places[-1] - start) // 2
@@ -132,6 +132,6 @@ def _by_preference(text: str, start: int, places: Sequence[int]) -> list[int]:
 def _class(text: str, at: int) -> int:
     if not text[at].isspace() or text[at - 1].isspace():
         return _CHARACTER
-    if breaks := text.count("\n", at, _behind_gap(text, at)):
+    if breaks := text.count("\n", at, _after_gap(text, at)):
         return _LINE if breaks == 1 else _PARAGRAPH
     return _SENTENCE if _SENTENCE_END.search(text[max(at - 4, 0) : at]) else _WORD

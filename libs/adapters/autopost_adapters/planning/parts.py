@@ -1,7 +1,7 @@
-"""Lay words and media out as the parts of a plan.
+"""Lay out texts and media as the parts of a plan.
 
-The text is the caption of the first item where it fits and the item has none of its own; else it goes before the
-media. A caption that is too long stands as text right before the message with its item.
+The text becomes the caption of the first item if it fits and the item has no caption; else it is sent before the
+media. A caption that is too long is sent as text right before the message with its item.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,22 +32,22 @@ class _Item(Struct, frozen=True, kw_only=True):
     field: str
     own: Marked
     caption: Marked
-    """What stands under it: the text of the post, its own, or nothing."""
+    """The caption to send: the text of the post, the item's own, or empty."""
 
 
 def lay_out(
     words: ParsedTexts, media: Sequence[PlannedMedia], measure: Measure, overflow: Overflow, *, buttons: bool
 ) -> Layout:
-    """``buttons``: the last message has to have room for them."""
-    desk = _Desk(measure, overflow)
+    """``buttons``: the last message must have room for buttons."""
+    builder = _LayoutBuilder(measure, overflow)
     if not media:
-        desk.add_text(words.text, "text")
-        return desk.layout()
-    items = [desk.item(planned, index, words.captions[index]) for index, planned in enumerate(media)]
+        builder.add_text(words.text, "text")
+        return builder.layout()
+    items = [builder.item(planned, index, words.captions[index]) for index, planned in enumerate(media)]
     if not items[0].own.text and measure.fits_caption(words.text):
         items[0] = replace(items[0], caption=words.text)
     elif words.text.text:
-        desk.add_text(words.text, "text")
+        builder.add_text(words.text, "text")
     album = measure.limits.album
     messages = arrange(
         items,
@@ -57,12 +57,12 @@ def lay_out(
         buttons=buttons and album.buttons,
     )
     for message in messages:
-        desk.add_message(message)
-    return desk.layout()
+        builder.add_message(message)
+    return builder.layout()
 
 
-class _Desk:
-    """Where the parts of one post pile up."""
+class _LayoutBuilder:
+    """Collects the parts of one post."""
 
     def __init__(self, measure: Measure, overflow: Overflow) -> None:
         self.parts: list[Part] = []

@@ -1,7 +1,7 @@
-"""What a channel's settings say about rendering. A value that means nothing is told, never guessed at.
+"""The rendering settings of a channel. An invalid value is a problem, never replaced by a guess.
 
-All keys that a channel may have are named here. One that is not is passed over when a post is compiled: a slip of the
-pen must not stop posts. ``settings_problems`` tells of it, for `autopost channel check`.
+All known keys are listed here. An unknown key is ignored when a post is compiled, so that a typo does not stop posts.
+``settings_problems`` reports it, for `autopost channel check`.
 """
 
 import re
@@ -19,17 +19,17 @@ BUTTONS_TEXT = "👇"
 UploadKind = Literal["image", "video", "file", "audio", "other"]
 Upload = Literal["upload_required", "url_allowed"]
 UploadPolicy = Mapping[UploadKind, Upload]
-"""How media is brought to a platform, by its kind; what it does not name is uploaded."""
+"""How media of each kind is sent; kinds that are not listed are uploaded."""
 
 _KINDS: Mapping[MediaType, UploadKind] = {"image": "image", "video": "video", "file": "file", "audio": "audio"}
 _PLACE = re.compile(r" - at `(?:key` in `)?\$\.?(?P<field>[^`]*)`$")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Other keys of the settings steer other things."""
+    """The settings that affect rendering; there are other keys."""
 
     parse_mode: ParseMode | None = None
-    """Of a post that names none."""
+    """For posts without a parse mode."""
     overflow: Literal["fail", "split", "truncate"] = "fail"
     on_markup: Literal["fail", "plain"] = "fail"
     silent: bool = False
@@ -46,7 +46,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in a chat a post goes; read by whoever sends it."""
+    """The settings that affect the target of a post; used by the dispatcher."""
 
     message_thread_id: int | None = None
 
@@ -62,7 +62,7 @@ def read_settings(given: Mapping[str, Any]) -> Settings | Problem:
 
 
 def settings_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
-    """All that is wrong, key by key: unknown names with the nearest known, and values that mean nothing."""
+    """All problems, key by key: unknown keys with a suggestion, and invalid values."""
     for key, value in given.items():
         if key not in KNOWN:
             yield _unknown(f"settings.{quoted(key)}", key, KNOWN)

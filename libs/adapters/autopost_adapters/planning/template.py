@@ -1,9 +1,9 @@
-"""Put a post into its channel's template, under limits that no template can talk its way out of.
+"""Render a post with its channel's template, under fixed limits.
 
-A template knows ``text``, ``links``, ``tags`` and what its defaults name: each of those is taken from the post's
-``meta`` where it is said there. The result is in the template's parse mode: the text of a post without one is escaped,
-and a post in another one is a problem, since its marks would be shown as text. A template without a parse mode has the
-post's. All other values are plain and are escaped.
+A template can use ``text``, ``links``, ``tags`` and the names in its defaults; the post's ``meta`` overrides a default.
+The result is in the template's parse mode: the text of a post without one is escaped, and a post in another one is a
+problem, because its marks would be shown as text. A template without a parse mode takes the post's. All other values
+are plain and are escaped.
 """
 
 import re
@@ -29,18 +29,18 @@ _MARKS: dict[ParseMode, re.Pattern[str]] = {
     ),
     "Markdown": re.compile(r"\*\*[^\s*][^*\n]*\*\*|\[[^\[\]\n]+\]\((?:https?|tg|max)://"),
 }
-"""What nobody writes in a text that is meant to be shown as it stands."""
+"""Clear signs of markup, which plain text does not contain."""
 
 
 class Rendered(Struct, frozen=True):
-    """The text of a post in its template, and what it is written in."""
+    """The rendered text of a post, and its markup language."""
 
     text: str
     parse_mode: ParseMode | None
 
 
 def render(profile: Profile, content: Content, flags: Flags) -> Rendered | Problem:
-    """The text with its links where the channel has no template."""
+    """Without a template, the text with its links."""
     if profile.template_ref is None:
         return Rendered(with_links(content), content.parse_mode)
     name = quoted(profile.template_ref)
@@ -49,25 +49,25 @@ def render(profile: Profile, content: Content, flags: Flags) -> Rendered | Probl
     mode = profile.template_parse_mode or content.parse_mode
     if wrong := _mismatch(profile, content.parse_mode):
         return Problem("parse_mode_mismatch", "template_ref", f"{name}: {wrong}")
-    from autopost_adapters.planning import template_engine as engine  # a third of a second only templates are worth
+    from autopost_adapters.planning import template_engine as engine  # takes 0.3 s, needed only for templates
 
     try:
         return Rendered(_filled(engine, profile, content, flags, mode), mode)
     except engine.LiquidError as exc:
         return Problem("template_failed", "template_ref", f"{name}: {quoted(str(exc))}")
-    except Exception as exc:  # a template is foreign code: however it breaks, only its own channels are hurt
+    except Exception as exc:  # a template is user code: its failure must not affect other channels
         return Problem("template_failed", "template_ref", f"{name}: {type(exc).__name__}")
 
 
 def with_links(content: Content) -> str:
-    """Links that the text does not already show follow it, one per line."""
+    """Append the links that the text does not contain, one per line."""
     escape = _ESCAPE[content.parse_mode]
     missing = [escape(link) for link in content.links if link not in content.text]
     return "\n\n".join(filter(None, (content.text, "\n".join(missing))))
 
 
 def _mismatch(profile: Profile, posted: ParseMode | None) -> str | None:
-    """Why markup would be shown as text, in words."""
+    """Why markup would be shown as text; ``None`` if it would not."""
     own = profile.template_parse_mode
     if own and posted and own != posted:
         return f"the template is in {own} and the post in {posted}; post in {own} or without parse_mode"
@@ -85,7 +85,7 @@ def _mismatch(profile: Profile, posted: ParseMode | None) -> str | None:
 def _filled(engine: Any, profile: Profile, content: Content, flags: Flags, mode: ParseMode | None) -> str:
     is_html = mode == "HTML"
     template = engine.parse(profile.template_body, is_html=is_html)
-    # A template that shows the links itself gets a text without them.
+    # A template that uses ``links`` gets a text without them.
     text: Any = content.text if "links" in template.names else with_links(content)
     values = _values(profile, content, flags)
     if mode == "Markdown":
@@ -99,8 +99,8 @@ def _filled(engine: Any, profile: Profile, content: Content, flags: Flags, mode:
 
 
 def _values(profile: Profile, content: Content, flags: Flags) -> dict[str, Any]:
-    said = {name: flags.fields.get(name, default) for name, default in profile.template_defaults.items()}
-    return said | {"links": list(content.links), "tags": list(flags.tags)}
+    fields = {name: flags.fields.get(name, default) for name, default in profile.template_defaults.items()}
+    return fields | {"links": list(content.links), "tags": list(flags.tags)}
 
 
 def _escaped(value: Any) -> Any:

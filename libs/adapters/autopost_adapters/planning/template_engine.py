@@ -1,8 +1,8 @@
-"""Liquid, bounded: whatever a template says, it ends soon, in little memory, and always the same way.
+"""Liquid with bounded time and memory, and a deterministic result.
 
-The limits of the library stop big outputs and long loops. They do not stop one filter that makes gigabytes out of two
-short strings, nor many short loops one after the other. So work is counted here, in characters: a count and no clock,
-since a template must not fail on a busy machine and pass on an idle one. What reads the clock is not there at all.
+The limits of the library stop big outputs and long loops. They do not stop one filter that makes gigabytes from two
+short strings, nor a sequence of many short loops. So work is counted here, in characters. It is not timed, because a
+template must not fail on a busy machine and pass on an idle one. Filters that read the clock are removed.
 """
 
 import re
@@ -20,7 +20,7 @@ LONGEST_LIST = 1000
 BIGGEST_NUMBER = 10**30
 WORK = 4_000_000
 STEP = 50
-"""What a step costs that handles nothing."""
+"""The base cost of a step."""
 
 FILTERS = frozenset(
     {
@@ -33,7 +33,7 @@ FILTERS = frozenset(
         "default",
     }
 )
-"""Without ``date``, which knows the time, ``strip_html``, which is quadratic, and what has no use in a post."""
+"""Without ``date``, which reads the clock, ``strip_html``, which is quadratic, and filters of no use in a post."""
 
 
 _GAP = re.compile(r"\s{100}")
@@ -63,11 +63,11 @@ class _Context(RenderContext):
         return found
 
     def assign(self, key: str, val: Any) -> None:
-        self.spend(STEP * len(self.locals))  # the library adds them all up
+        self.spend(STEP * len(self.locals))  # the library sums the sizes of all locals
         super().assign(key, val)
 
     def raise_for_loop_limit(self, length: int = 1) -> None:
-        """Each time round may do all that the template says."""
+        """Each iteration may run the whole template."""
         self.spend(length * (STEP + len(cast("Template", self.template).source)))
         super().raise_for_loop_limit(length)
 
@@ -76,7 +76,7 @@ class Template(BoundTemplate):
     context_class = _Context
     source = ""
     names: frozenset[str] = frozenset()
-    """The values that it asks for."""
+    """The variables that it uses."""
 
 
 class _BoundedEnvironment(Environment):
@@ -95,7 +95,7 @@ class _BoundedEnvironment(Environment):
 
 @lru_cache(maxsize=256)
 def parse(body: str, *, is_html: bool) -> Template:
-    """In HTML what is put into the template is escaped on its way out; ``Markup`` is not."""
+    """In HTML all values are escaped on output, except ``Markup``."""
     if len(body) > LONGEST_TEMPLATE:
         raise TooMuch(f"a template must not be longer than {LONGEST_TEMPLATE} characters")
     _check_marks(body)
@@ -106,7 +106,7 @@ def parse(body: str, *, is_html: bool) -> Template:
 
 
 def _check_marks(body: str) -> None:
-    """For what takes the library's own look at it quadratic time and more."""
+    """Reject input for which the library's parser takes quadratic time or more."""
     if _GAP.search(body):
         raise TooMuch("a template must not have 100 spaces in a row")
     end = 0
@@ -118,13 +118,13 @@ def _check_marks(body: str) -> None:
 
 def _bounded(name: str, call: Callable[..., object]) -> Callable[..., object]:
     needs_context = getattr(call, "with_context", False)
-    foresee = _FORESEEN.get(name)
+    expected_size = _EXPECTED_SIZE.get(name)
 
     @wraps(call)
     def bounded(value: object, *args: object, context: _Context, **kwargs: object) -> object:
         context.spend(STEP + _size(value) + sum(map(_size, args)))
-        if foresee:
-            _check(foresee(value, *args))
+        if expected_size:
+            _check(expected_size(value, *args))
         if needs_context:
             kwargs["context"] = context
         made = call(value, *args, **kwargs)
@@ -151,12 +151,12 @@ def _joined(value: object, between: object = " ", *_: object) -> int:
     return len(items) * len(str(between)) + sum(_size(item) for item in items)
 
 
-_FORESEEN: Mapping[str, Callable[..., int]] = {"replace": _replaced, "join": _joined}
-"""What these make can be far longer than all they are given."""
+_EXPECTED_SIZE: Mapping[str, Callable[..., int]] = {"replace": _replaced, "join": _joined}
+"""The output of these filters can be far longer than their input, so its size is computed first."""
 
 
 def _size(value: object) -> int:
-    """In characters, about."""
+    """The approximate size in characters."""
     match value:
         case str():
             return len(value)

@@ -1,6 +1,6 @@
-"""The words of a post: its text in its template, with its links, and the captions of its media, read and checked.
+"""The texts of a post, parsed and checked: its text with template and links, and the captions of its media.
 
-The template is filled before anything is parsed, so it may bring markup of its own.
+The template is rendered before the text is parsed, so it may contain markup.
 """
 
 from autopost_contracts.payload import Content, Flags, ParseMode
@@ -18,12 +18,12 @@ from autopost_adapters.planning.template import render
 
 
 class ParsedTexts(Struct, frozen=True, kw_only=True):
-    """One caption for each item of media, often an empty one."""
+    """One caption for each media item; it may be empty."""
 
     text: Marked = Marked("")
     captions: tuple[Marked, ...] = ()
     parse_mode: ParseMode | None = None
-    """Of the text: its template may have another than the post."""
+    """The parse mode of the text; the template's may differ from the post's."""
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -52,7 +52,7 @@ def read_words(content: Content, flags: Flags, profile: Profile, limits: Limits,
 
 
 def _without_markup(read: list[_Read], problem: Problem) -> ParsedTexts:
-    """All of it: a post that is marked up in one place and not in another would say something else."""
+    """Remove all markup: markup in only some places of a post could change its meaning."""
     first, *rest = (Marked(one.marked.plain()) for one in read)
     note = f"markup was removed from the whole post: {problem.field}: {problem.message}"
     return ParsedTexts(text=first, captions=tuple(rest), notes=(note,))
@@ -74,7 +74,7 @@ def _read(source: str, parse_mode: ParseMode | None, field: str, limits: Limits)
 
 
 def _not_shown(marked: Marked, platform: str, limits: TextLimits) -> str | None:
-    """The first thing that the platform would drop without a word."""
+    """The first entity that the platform would silently drop."""
     for entity in marked.entities:
         if entity.kind not in limits.kinds:
             return f"{NAMES[entity.kind]} cannot be shown on {platform}"

@@ -1,1 +1,1 @@
-"""Telegram: one bot token, many channels."""
+"""The adapter for Telegram."""

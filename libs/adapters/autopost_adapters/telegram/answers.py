@@ -1,4 +1,4 @@
-"""Read what Telegram answers: the messages it made and the files it holds now, or how it refused."""
+"""Parse the responses of Telegram: sent messages and stored files, or an error."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +16,10 @@ from autopost_adapters.telegram.calls import KINDS
 from autopost_adapters.telegram.classify import RULES
 
 MOST_MESSAGES = 10
-"""In an album."""
+"""Per album."""
 MOST_OBJECTS = 12_000
-"""In an answer, braces in captions included: an album has fewer. To read 1 MiB of tiny ones would hold everybody up for
-0.2 s."""
+"""Per response, braces in captions included: an album has fewer. Parsing 1 MiB of tiny objects would block the event
+loop for 0.2 s."""
 
 
 class TelegramFile(Struct, frozen=True):
@@ -50,7 +50,7 @@ class BareMessage(Struct, frozen=True):
 
 
 class Bare(Struct, frozen=True):
-    """An answer without all that may be odd about a message but its id."""
+    """A response reduced to the message ids, so that other malformed fields do not matter."""
 
     ok: bool
     result: BareMessage | list[BareMessage]
@@ -61,22 +61,22 @@ _decode_bare = reader(Bare)
 
 
 def read(answer: HttpAnswer) -> list[TelegramMessage] | Failed:
-    """The messages in order: one, or those of an album."""
+    """The messages in order: one, or one per album item."""
     if answer.body.count(b"{") > MOST_OBJECTS:
         return _without_json(answer)
     try:
-        told = _told(answer.body)
+        response = _parse(answer.body)
     except msgspec.DecodeError:
         return _without_json(answer)
-    if not told.ok:
-        return _refused(answer, told)
-    messages = told.result if isinstance(told.result, list) else [told.result] if told.result else []
+    if not response.ok:
+        return _refused(answer, response)
+    messages = response.result if isinstance(response.result, list) else [response.result] if response.result else []
     named = [msgspec.structs.replace(one, message_id=identifier(one.message_id)) for one in messages[:MOST_MESSAGES]]
     return named if named and all(one.message_id for one in named) else unreadable(answer)
 
 
-def _told(body: bytes) -> TelegramResponse:
-    """What was accepted is known by its ids alone, where the rest of it makes no sense."""
+def _parse(body: bytes) -> TelegramResponse:
+    """Fall back to the message ids alone when the rest of the response is malformed."""
     try:
         return _decode(body)
     except msgspec.DecodeError:
@@ -86,7 +86,7 @@ def _told(body: bytes) -> TelegramResponse:
 
 
 def held(items: Sequence[PlannedMedia], messages: Sequence[TelegramMessage]) -> tuple[Held | None, ...]:
-    """An id serves only for the kind it was given for, so what became another kind is not kept."""
+    """A file id is valid only for its own kind, so the id of a file that Telegram converted is not kept."""
     if len(items) != len(messages):
         return tuple(None for _ in items)
     files = [_file(item, message) for item, message in zip(items, messages, strict=True)]
@@ -104,14 +104,14 @@ def _file(item: PlannedMedia, message: TelegramMessage) -> TelegramFile | None:
     return found
 
 
-def _refused(answer: HttpAnswer, told: TelegramResponse) -> Failed:
-    """An album is refused with the number of an item and what is wrong with it, which the rules find in the whole."""
-    parameters = told.parameters if isinstance(told.parameters, dict) else {}
+def _refused(answer: HttpAnswer, response: TelegramResponse) -> Failed:
+    """The error of an album names an item and its problem; the rules match on the whole text."""
+    parameters = response.parameters if isinstance(response.parameters, dict) else {}
     wait, moved = wait_ms(parameters.get("retry_after")), identifier(parameters.get("migrate_to_chat_id"))
-    description = words(told.description)
+    description = words(response.description)
     failed = classify(
         RULES,
-        http_status(told.error_code, answer.status),
+        http_status(response.error_code, answer.status),
         description,
         retry_after_ms=wait_asked(answer) if wait is None else wait,
         snippet=description,
@@ -120,7 +120,7 @@ def _refused(answer: HttpAnswer, told: TelegramResponse) -> Failed:
 
 
 def _without_json(answer: HttpAnswer) -> Failed:
-    """A gateway in between answered, in HTML or not at all."""
+    """A proxy responded with HTML or an empty body."""
     if 200 <= answer.status < 300:
         return unreadable(answer)
     return classify(RULES, answer.status, "", retry_after_ms=wait_asked(answer), snippet=snippet_of(answer))

@@ -1,4 +1,4 @@
-"""From a part to the call of the Bot API that it takes: method, parameters, and what goes up with them."""
+"""Build the Bot API call of a part: method, parameters, and files to upload."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -40,7 +40,7 @@ def call_for(part: Part, media: Sequence[Material]) -> TelegramCall:
 
 
 def _text(part: TextPart) -> Fields:
-    fields = _written("text", part.text, part.markup) | _manner(part) | _keyboard(part.buttons)
+    fields = _text_fields("text", part.text, part.markup) | _delivery_options(part) | _keyboard(part.buttons)
     if preview := _preview(part.preview):
         fields["link_preview_options"] = preview
     return fields
@@ -48,7 +48,7 @@ def _text(part: TextPart) -> Fields:
 
 def _single(part: MediaPart, item: PlannedMedia, material: Material) -> TelegramCall:
     kind = KINDS[item.type]
-    fields = _described(part, item, material) | _manner(part) | _keyboard(part.buttons)
+    fields = _media_fields(part, item, material) | _delivery_options(part) | _keyboard(part.buttons)
     method = f"send{kind.capitalize()}"
     if isinstance(material, str):
         return TelegramCall(method, fields | {kind: material}, {})
@@ -56,34 +56,34 @@ def _single(part: MediaPart, item: PlannedMedia, material: Material) -> Telegram
 
 
 def _album(part: MediaPart, media: Sequence[Material]) -> TelegramCall:
-    """Each item has its own caption and parse mode: those of the whole would be ignored, as buttons are."""
+    """Captions and parse modes are set per item: Telegram ignores them, and buttons, on the album."""
     files = {f"file{number}": source for number, source in enumerate(media) if not isinstance(source, str)}
     items = [
         {"type": KINDS[item.type], "media": material if isinstance(material, str) else f"attach://file{number}"}
-        | _described(part, item, material)
+        | _media_fields(part, item, material)
         for number, (item, material) in enumerate(zip(part.media, media, strict=True))
     ]
-    return TelegramCall("sendMediaGroup", {"media": items} | _manner(part), files)
+    return TelegramCall("sendMediaGroup", {"media": items} | _delivery_options(part), files)
 
 
-def _described(part: MediaPart, item: PlannedMedia, material: Material) -> Fields:
+def _media_fields(part: MediaPart, item: PlannedMedia, material: Material) -> Fields:
     kind = KINDS[item.type]
-    fields = _written("caption", item.caption, item.markup) if item.caption else {}
+    fields = _text_fields("caption", item.caption, item.markup) if item.caption else {}
     if part.caption_above and kind in _VISIBLE:
         fields["show_caption_above_media"] = True
     if kind == "video":
         fields["supports_streaming"] = True
     if kind == "document" and not isinstance(material, str):
-        fields["disable_content_type_detection"] = True  # a file stays a file, whatever is in it
+        fields["disable_content_type_detection"] = True  # else Telegram may convert the file
     return fields
 
 
-def _written(name: str, text: str, markup: Markup) -> Fields:
-    """Plans for Telegram are in HTML or plain."""
+def _text_fields(name: str, text: str, markup: Markup) -> Fields:
+    """Plans for Telegram are HTML or plain text."""
     return {name: text} | ({"parse_mode": "HTML"} if markup == "html" else {})
 
 
-def _manner(part: Part) -> Fields:
+def _delivery_options(part: Part) -> Fields:
     fields: Fields = {}
     if part.silent:
         fields["disable_notification"] = True

@@ -1,6 +1,6 @@
-"""What Telegram's refusals mean. Its 400 is often about the channel, so the description decides.
+"""Rules for the errors of Telegram. A 400 often concerns the channel, so the description decides.
 
-A code in capitals comes from the servers behind the Bot API, as 400 or as 403.
+A code in capitals comes from Telegram's core servers, as 400 or as 403.
 """
 
 from autopost_contracts.outcomes import Category, Scope
@@ -54,7 +54,7 @@ RULES = (
     *_MEDIA,
     Rule(400, "", P, DELIVERY, "bad_request"),
     Rule(404, "method not found", P, PLATFORM, "method_not_found"),
-    Rule(404, "", P, CHANNEL, "unauthorized"),  # so it answers to a token that is none
+    Rule(404, "", P, CHANNEL, "unauthorized"),  # the response to an invalid token
     Rule(409, "", T, PLATFORM, "conflict"),
     Rule(421, "", P, PLATFORM, "token_unallowed"),
 )

@@ -1,4 +1,4 @@
-"""Telegram's limits. It counts code points of what is seen, after the markup is parsed."""
+"""Telegram's limits. It counts visible code points, after the markup is parsed."""
 
 from autopost_contracts.payload import ParseMode
 
@@ -26,7 +26,7 @@ _TAGS: dict[Kind, str] = {
 
 
 def write(marked: Marked, _parse_mode: ParseMode | None) -> Written:
-    """HTML, whatever the post was written in: of Telegram's dialects it needs the fewest escapes."""
+    """Always HTML: of Telegram's dialects it needs the fewest escapes."""
     return Written(write_html(marked, _tags), "html") if marked.entities else Written(marked.text)
 
 
@@ -56,7 +56,7 @@ LIMITS = Limits(
     text=TextLimits(
         text=4096,
         caption=1024,
-        entities=100,  # the rest is shown without markup, without a word
+        entities=100,  # Telegram silently drops the markup of the rest
         raw_bytes=32_768,
         counts="code points seen",
         kinds=frozenset(NAMES) - {"highlight"},
@@ -67,7 +67,7 @@ LIMITS = Limits(
         rows=100,
         per_row=8,
         total=100,
-        encoded=10_000,  # Telegram names no number and refuses near this one
+        encoded=10_000,  # not documented; Telegram refuses near this size
         schemes=WEB,
         hosts_have_dots=True,
     ),

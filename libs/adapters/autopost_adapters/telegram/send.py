@@ -1,4 +1,4 @@
-"""Send one part to Telegram. The token is part of the URL, so no URL leaves this module."""
+"""Send one part to Telegram. URLs contain the token, so no URL leaves this module."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -35,7 +35,7 @@ class TelegramAdapter:
         self._upload_timeout = upload_timeout
 
     async def identify(self, token: Secret) -> str | Failed:
-        """It stands before the colon, so nobody is asked."""
+        """The bot id is the part of the token before the colon, so no call is needed."""
         bot, colon, _ = token.reveal().partition(":")
         if colon and bot.isascii() and bot.isdigit():
             return bot
@@ -45,15 +45,15 @@ class TelegramAdapter:
 
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         try:
-            told = await self._call(call_for(part, media), target)
+            messages = await self._call(call_for(part, media), target)
         except HttpError as exc:
             return unreachable(exc)
         except (MediaMissing, MediaUnreadable) as exc:
             return without_bytes(exc)
-        if isinstance(told, Failed):
-            return told
+        if isinstance(messages, Failed):
+            return messages
         items = part.media if isinstance(part, MediaPart) else ()
-        return AcceptedPart(provider_ids=tuple(message.message_id for message in told), held=held(items, told))
+        return AcceptedPart(provider_ids=tuple(message.message_id for message in messages), held=held(items, messages))
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
         raise TypeError("Telegram media is uploaded with the message")
@@ -75,11 +75,11 @@ class TelegramAdapter:
             template=f"/bot***/{call.method}",
             **payload,
         )
-        told = read(answer)
-        if isinstance(told, Failed):  # of anything else only ids are kept
+        result = read(answer)
+        if isinstance(result, Failed):  # a success keeps only ids, so it needs no masking
             answer = without_token(answer, target.token)
-            told = read(answer)
-        return with_answer(told, answer) if isinstance(told, Failed) else told
+            result = read(answer)
+        return with_answer(result, answer) if isinstance(result, Failed) else result
 
 
 def _address(target: Target) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _address(target: Target) -> dict[str, Any]:
 
 
 def _as_text(fields: Mapping[str, Any]) -> dict[str, str]:
-    """A form has only text; what is none goes as JSON."""
+    """A form has only text fields; other values are encoded as JSON."""
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode() for name, value in fields.items()
     }

@@ -1,7 +1,7 @@
-"""How the text of an environment variable becomes a value, by the type of its field.
+"""Parse the text of an environment variable by the type of its field.
 
-A message says what was expected. It shows what was found only where that cannot be a secret:
-never for a ``Secret``, never for a URL (passwords live there).
+An error says what was expected. It shows the value only where that cannot contain a secret: never for a ``Secret``
+and never for a URL, which may contain a password.
 """
 
 import re
@@ -25,7 +25,7 @@ _NO = frozenset({"0", "false", "no", "off"})
 
 
 def is_host(name: str) -> bool:
-    """Whether it can be asked for at all: a resolver raises on an empty label or an endless one."""
+    """Whether it can be resolved: a resolver raises on an empty or a too long label."""
     try:
         return bool(name) and not re.search(r"\s", name) and bool(name.encode("idna"))
     except UnicodeError:
@@ -38,7 +38,7 @@ class InvalidValue(Exception):  # noqa: N818  named for what happened
 
 @dataclass(frozen=True)
 class Url:
-    """Marks a text field as a URL of certain schemes; ``off`` reads as not set where that is allowed."""
+    """Marks a text field as a URL with certain schemes; with ``off``, the text "off" means not set."""
 
     schemes: tuple[str, ...]
     example: str
@@ -67,9 +67,9 @@ class Url:
 
 @dataclass(frozen=True)
 class Named:
-    """The name of a field's variable where it is not the field's own; the field's own is read too.
+    """A second variable name of a field; the field's own name is read too.
 
-    ``unit`` is that of a duration whose name says it, so that its text is a bare number.
+    ``unit`` is the unit of a duration when the name contains it, so that the text is a bare number.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Named:
 
 
 def parse(text: str, kind: Any, special: dict[type, Callable[[str], Any]]) -> Any:
-    """``None`` only for an optional field. ``special`` reads types this module does not know."""
+    """``None`` only for an optional field. ``special`` has the parsers of further types."""
     bare, marks, optional = unwrap(kind)
     url = next((mark for mark in marks if isinstance(mark, Url)), None)
     if optional and (text == "" or (url and url.off and text == "off")):
@@ -92,7 +92,7 @@ def parse(text: str, kind: Any, special: dict[type, Callable[[str], Any]]) -> An
 
 
 def unwrap(kind: Any) -> tuple[Any, tuple[Any, ...], bool]:
-    """The bare type, what it is annotated with, and whether ``None`` is allowed."""
+    """The bare type, its annotations, and whether ``None`` is allowed."""
     marks: tuple[Any, ...] = ()
     optional = False
     while True:

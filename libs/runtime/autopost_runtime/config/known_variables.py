@@ -38,7 +38,7 @@ CONFIGS = frozenset(
     SNAPSHOT_POLICY STUCK_INTERVAL STUCK_REPLY_AFTER STUCK_STAGED_AFTER STUCK_STAGED_DEADLINE TELEGRAM_API_URL
     TRACE_DIR UPLOAD_POLICY_AUDIO UPLOAD_POLICY_FILE UPLOAD_POLICY_IMAGE UPLOAD_POLICY_OTHER UPLOAD_POLICY_VIDEO
     UPLOAD_TIMEOUT
-    """.split()  # noqa: SIM905  a line for each of a hundred names would say no more
+    """.split()  # noqa: SIM905  a line for each of a hundred names is not clearer
 )
 
 ELSEWHERE = frozenset({"SECRETS_KEY", "SECRETS_KEY_OLD", "OPERATOR", "URL", "SECRET"})
@@ -48,13 +48,13 @@ DEVELOPMENT = frozenset(
     {"DEMO_TELEGRAM_TOKEN", "DEMO_MAX_TOKEN", "SHOP_TELEGRAM_TOKEN", "SHOP_MAX_TOKEN", "BENCH_TOKEN"}
     | {"TEST_BACKEND", "FULL", "HISTORIES", "HISTORY_SEED"}
 )
-"""Tokens of the seed and of the bench, and what the tests read."""
+"""Tokens of the seed and the benchmark, and variables of the tests."""
 
 KNOWN = CONFIGS | ELSEWHERE | DEVELOPMENT
 
 
 def unknown(env: Mapping[str, str]) -> dict[str, str | None]:
-    """Each variable that nothing reads, with the known name that is nearest to it, if one is near."""
+    """Each unknown variable, with the most similar known name, if there is one."""
     ours = {name for name in env if name.startswith(PREFIX)}
     return {name: _nearest(name) for name in sorted(ours) if not _is_known(name.removeprefix(PREFIX))}
 

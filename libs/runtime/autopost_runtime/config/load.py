@@ -29,7 +29,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class ConfigError(Exception):
-    """Everything that is wrong, one line per problem, each naming its variable."""
+    """All problems, one per line, each with its variable."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -37,7 +37,7 @@ class ConfigError(Exception):
 
 
 class Secret:
-    """A text that does not print, pickle or encode; ``reveal()`` is the only way to it."""
+    """A text that cannot be printed, pickled or encoded; only ``reveal()`` returns it."""
 
     __slots__ = ("_value",)
 
@@ -54,7 +54,7 @@ class Secret:
             return NotImplemented
         return hmac.compare_digest(self._value.encode(), other._value.encode())
 
-    __hash__ = None  # type: ignore[assignment]  # a hash would tell two secrets apart in public
+    __hash__ = None  # type: ignore[assignment]  # a hash would reveal whether two secrets are equal
 
     def __repr__(self) -> str:
         return MASK
@@ -67,18 +67,18 @@ class Secret:
 
 
 class NatsAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """As whom a client of NATS comes, see ``nats_access``; with none of them, as whoever the URL names."""
+    """The credentials of the NATS client, see ``nats.access``; without them, those in the URL."""
 
     nats_user: str | None = None
     nats_password: Secret | None = None
     nats_tls_ca: Path | None = None
-    """Certificate authorities of the server; with it, or with a certificate, nothing is said without TLS."""
+    """Certificate authorities of the server; with this or with a certificate, TLS is required."""
     nats_tls_cert: Path | None = None
     nats_tls_key: Path | None = None
 
 
 class ServiceConfig(NatsAccess, frozen=True, kw_only=True):
-    """What every service reads; each adds its own fields and its own ``database_role``."""
+    """The config of every service; each adds its own fields and its own ``database_role``."""
 
     database_url: PostgresUrl
     database_role: str | None = None
@@ -91,9 +91,9 @@ class ServiceConfig(NatsAccess, frozen=True, kw_only=True):
     s3_access_key: Secret | None = None
     s3_secret_key: Secret | None = None
     s3_encryption: Literal["auto", "required", "off"] = "auto"
-    """Asked of the store for every object. ``auto`` goes on without where the store cannot, and says so once."""
+    """Requested for every object. ``auto`` continues with a warning if the store does not support encryption."""
     payload_encryption: Literal["off", "AES256"] = "off"
-    """Demanded of the store for raw payloads, whatever ``s3_encryption`` says: none is kept where it is refused."""
+    """Required for raw payloads, independent of ``s3_encryption``: if the store refuses, no payload is stored."""
     health_host: str = "127.0.0.1"
     health_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
     poll_interval: Annotated[timedelta, msgspec.Meta(ge=0.01)] = timedelta(seconds=2)
@@ -127,7 +127,7 @@ def load(kind: type[T], env: Mapping[str, str] | None = None) -> T:
 
 
 def describe(config: msgspec.Struct) -> dict[str, str]:
-    """Every variable and what it is now, fit for a terminal: no secret, no password of a URL."""
+    """Every variable with its value, without secrets and passwords in URLs."""
     return {
         _variable(field): _shown(getattr(config, field.name), _named(field))
         for field in msgspec.structs.fields(type(config))
@@ -135,7 +135,7 @@ def describe(config: msgspec.Struct) -> dict[str, str]:
 
 
 def variables(kind: type[msgspec.Struct]) -> set[str]:
-    """Every name that ``load`` looks for, without the ``_FILE`` of each."""
+    """Every name that ``load`` reads, without the ``_FILE`` names."""
     fields = msgspec.structs.fields(kind)
     return {name for field in fields for name in (_variable(field), PREFIX + field.name.upper())}
 

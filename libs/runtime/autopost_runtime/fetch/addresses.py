@@ -1,4 +1,4 @@
-"""Addresses that a fetch of a foreign URL may connect to.
+"""Addresses that a fetch of an untrusted URL may connect to.
 
 Python's ``is_global`` is not enough: it accepts ranges that reach internal networks, by translation to IPv4 or by cloud
 convention. So this module lists forbidden networks; any other address must be global, and in IPv6 within the block of
@@ -22,13 +22,13 @@ INSIDE: Networks = tuple(
     map(
         ip_network,
         (
-            # this network, private, shared by carriers, loopback, link-local (metadata services live there)
+            # this network, private, carrier-grade NAT, loopback, link-local (with cloud metadata services)
             *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
             *("192.168.0.0/16", "168.63.129.16/32"),
             # protocols, documentation, relays, benchmarks, multicast, reserved
             *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24"),
             *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-            # IPv4 in other clothes: compatible, NAT64 (well known and local), Teredo and its block, 6to4
+            # IPv4 embedded in IPv6: compatible, NAT64 (well-known and local), Teredo and its block, 6to4
             *("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/23", "2002::/16"),
             # discard, documentation, segment routing, unique local, link-local, site-local, multicast
             *("100::/64", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),

@@ -1,4 +1,4 @@
-"""Resolve names from foreign URLs in separate threads.
+"""Resolve names from untrusted URLs in separate threads.
 
 ``getaddrinfo`` cannot be cancelled: a caller that stops waiting leaves a thread that waits for the name server. So the
 number of threads is bounded, each workspace gets a share of them, and our own names (database, object store) are
@@ -53,14 +53,16 @@ class Names:
 
     def _work(self, host: str, answer: "asyncio.Future[Sequence[str]]", share: asyncio.Semaphore) -> None:
         try:
-            told: Callable[[], None] = partial(answer.set_result, self._ask(host))
-        except Exception as exc:  # whatever it is, it is for whoever waits
-            told = partial(answer.set_exception, exc)
-        with suppress(RuntimeError):  # the loop may be gone by now
-            answer.get_loop().call_soon_threadsafe(self._end, answer, share, told)
+            report: Callable[[], None] = partial(answer.set_result, self._ask(host))
+        except Exception as exc:  # any error is reported to the caller
+            report = partial(answer.set_exception, exc)
+        with suppress(RuntimeError):  # the loop may be closed
+            answer.get_loop().call_soon_threadsafe(self._end, answer, share, report)
 
-    def _end(self, answer: "asyncio.Future[Sequence[str]]", share: asyncio.Semaphore, told: Callable[[], None]) -> None:
+    def _end(
+        self, answer: "asyncio.Future[Sequence[str]]", share: asyncio.Semaphore, report: Callable[[], None]
+    ) -> None:
         self._places.release()
         share.release()
         if not answer.done():
-            told()
+            report()

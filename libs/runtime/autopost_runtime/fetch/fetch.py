@@ -1,8 +1,8 @@
-"""Fetch foreign URLs: never from internal networks, and with time and size limits.
+"""Fetch untrusted URLs: never from internal networks, and with time and size limits.
 
 A name is resolved once, every address is checked, and the connection uses one of the checked addresses; there is no
-second look-up. Each redirect is checked the same way. The certificate is verified against the name. Proxies, cookies
-and credentials of ours are not used.
+second look-up. Each redirect is checked the same way. The certificate is verified against the name. Our proxies,
+cookies and credentials are not used.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ Resolve = Callable[[str], Awaitable[Sequence[str]]]
 
 REDIRECTS = 3
 LONGEST_LOCATION = 2048
-"""Characters; to read a long host name of another alphabet takes 0.1 s."""
+"""Characters; decoding a long internationalised host name takes 0.1 s."""
 CONNECT_LIMIT = timedelta(seconds=10)
 CHUNK = 64 * 1024
 UNKNOWN_AFTER = timedelta(seconds=1)
@@ -89,7 +89,7 @@ class Fetcher:
             self._tls.load_verify_locations(ca_bundle)
 
     def on_behalf_of(self, whose: Hashable) -> Self:
-        """A fetcher whose look-ups count on ``whose``."""
+        """A fetcher whose look-ups use the share of ``whose``."""
         made = copy(self)
         made._whose = whose
         return made
@@ -149,7 +149,7 @@ class Fetcher:
             aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,  # what is packed is refused, so nobody may unpack it first
+                auto_decompress=False,  # an encoded body is refused, so it must not be decompressed first
                 trust_env=False,
                 timeout=limits,
                 headers={"User-Agent": "autopost", "Accept-Encoding": "identity"},
@@ -159,10 +159,10 @@ class Fetcher:
             yield response
 
     async def _addresses(self, url: URL) -> Sequence[str]:
-        """All that the name has, and every one of them may be connected to.
+        """All addresses of the name; every one of them must be allowed.
 
-        A name that leads inside ends as one that nobody knows, and as late: else strangers could ask us which names
-        there are inside. An address that is written as a number tells nothing that its writer does not know.
+        An internal name fails like an unknown one, with the same delay, so that a sender cannot find out which internal
+        names exist. A numeric address is refused at once, because it reveals nothing new.
         """
         host, loop = url.raw_host or "", asyncio.get_running_loop()
         begun = loop.time()

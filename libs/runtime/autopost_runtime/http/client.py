@@ -28,7 +28,7 @@ from autopost_runtime.telemetry import tracing as telemetry
 ANSWER_LIMIT = 1024 * 1024
 CONNECT_LIMIT = timedelta(seconds=10)
 IDLE_LIMIT = timedelta(seconds=15)
-"""Shorter than that of any provider, so that we rarely write into a connection that is being closed."""
+"""Shorter than any platform's limit, so that we rarely write to a connection that is being closed."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -67,7 +67,7 @@ class HttpClient:
 
     async def __aenter__(self) -> Self:
         tls = ssl.create_default_context()
-        if self._ca_bundle is not None:  # beside those of the system, which other platforms need
+        if self._ca_bundle is not None:  # in addition to the system's certificates, which other platforms need
             tls.load_verify_locations(self._ca_bundle)
         connector = aiohttp.TCPConnector(
             limit=self._limit, ssl=tls, ttl_dns_cache=60, keepalive_timeout=IDLE_LIMIT.total_seconds()
@@ -98,7 +98,7 @@ class HttpClient:
         span_name: str | None = None,
         template: str | None = None,
     ) -> HttpAnswer:
-        """``template`` is the path without anything secret, for the span; the path itself never gets there."""
+        """``template`` is the path without secrets; only it is recorded in the span."""
         started, status, error = time_ns(), None, "cancelled"
         target = _parse(url)
         sending: Any = StreamedPayload(body) if body else _body(json, form)
@@ -133,7 +133,7 @@ class HttpClient:
             lost: HttpError = Unanswered("answer_too_big")
         except aiohttp.ClientError as exc:
             lost = _translate(exc)
-        except TimeoutError:  # the connect limit is shorter, so by now the request was on its way
+        except TimeoutError:  # the connect limit is shorter, so the request may have been sent
             lost = Unanswered("read_timeout")
         except OSError as exc:
             lost = Unanswered(type(exc).__name__)

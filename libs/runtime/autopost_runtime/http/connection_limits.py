@@ -8,10 +8,10 @@ from autopost_runtime.http.problem import HttpProblem, respond
 
 
 def _response_bytes(problem: HttpProblem) -> bytes:
-    """The whole response as bytes: without a request aiohttp writes none."""
+    """The whole response as bytes, because aiohttp writes none without a request."""
     body = cast(bytes, respond(problem).body)
-    told = {**problem.headers, "Content-Type": "application/problem+json", "Content-Length": len(body)}
-    lines = [f"HTTP/1.1 {problem.status} {problem.title}", *(f"{name}: {value}" for name, value in told.items())]
+    headers = {**problem.headers, "Content-Type": "application/problem+json", "Content-Length": len(body)}
+    lines = [f"HTTP/1.1 {problem.status} {problem.title}", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
 
 

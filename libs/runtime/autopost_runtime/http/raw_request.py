@@ -1,7 +1,7 @@
 """Send a request with a complete body in one write over a pooled aiohttp connection.
 
-A provider call needs no redirects, cookies, proxies or middlewares, which make up more than half of the cost of a
-session request. aiohttp still does the pool, TLS and the parsing of responses, and errors are those of a session.
+A platform call needs no redirects, cookies, proxies or middlewares, which are more than half of the cost of a session
+request. aiohttp still handles the pool, TLS and the parsing of responses, and its errors stay the same.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class RawRequests:
     def __init__(self, session: aiohttp.ClientSession, at_most: int) -> None:
         self._session = session
         self._at_most = at_most
-        self._towards = lru_cache(maxsize=256)(self._request_to)
+        self._request_for = lru_cache(maxsize=256)(self._request_to)
 
     async def send(
         self, method: str, url: URL, body: bytes, headers: Mapping[str, str], limits: aiohttp.ClientTimeout
@@ -38,7 +38,7 @@ class RawRequests:
         async with asyncio.timeout(limits.total):
             connection = await self._connect(url, limits)
             try:
-                answer = await self._talk(connection, request)
+                answer = await self._exchange(connection, request)
             except BaseException:
                 connection.close()
                 raise
@@ -49,7 +49,7 @@ class RawRequests:
         if self._session.connector is None:
             raise RuntimeError("the HTTP session is closed")
         try:
-            return await self._session.connector.connect(self._towards(url.origin()), [], limits)
+            return await self._session.connector.connect(self._request_for(url.origin()), [], limits)
         except TimeoutError:
             raise aiohttp.ConnectionTimeoutError from None
 
@@ -57,7 +57,7 @@ class RawRequests:
         """The request that the connector needs; without a path, which may be secret."""
         return aiohttp.ClientRequest("POST", origin, loop=asyncio.get_running_loop(), session=self._session)
 
-    async def _talk(
+    async def _exchange(
         self, connection: aiohttp.connector.Connection, request: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
         protocol, transport = connection.protocol, connection.transport

@@ -1,4 +1,4 @@
-"""Streamed request bodies: the length is announced beforehand, and the body is never in memory as a whole.
+"""Streamed request bodies: the length is announced first, and the whole body is never in memory.
 
 A platform cannot accept an incomplete body. So an error of the source before the last byte means "not sent" and is kept
 as ``failure``; after the last byte the outcome is unknown.
@@ -27,7 +27,7 @@ class StreamedPayload(Payload):
         super().__init__(body, content_type=body.content_type)
         self._body = body
         self._left = body.length
-        self._begun = False
+        self._started = False
         self.failure: Exception | None = None
         self.failed_late = False
 
@@ -37,7 +37,7 @@ class StreamedPayload(Payload):
 
     @property
     def consumed(self) -> bool:
-        return self._begun
+        return self._started
 
     @property
     def autoclose(self) -> bool:
@@ -45,13 +45,13 @@ class StreamedPayload(Payload):
         return True
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        self._begun = True
+        self._started = True
         chunks = self._checked()
         try:
             async for chunk in chunks:
                 await writer.write(chunk)
         except BaseException:
-            _break_off(writer)
+            _abort(writer)
             raise
         finally:
             await chunks.aclose()
@@ -84,7 +84,7 @@ class StreamedPayload(Payload):
         self._left -= size
 
 
-def _break_off(writer: AbstractStreamWriter) -> None:
+def _abort(writer: AbstractStreamWriter) -> None:
     """Closing would wait until a server that stopped reading takes the buffered bytes."""
     transport = writer.transport if isinstance(writer, StreamWriter) else None
     if transport is not None:

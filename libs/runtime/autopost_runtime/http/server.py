@@ -5,8 +5,8 @@ Malformed requests get 400 and are counted; they are neither echoed nor logged, 
 may be the one with the secret. An incomplete request head gets 408, also on a connection that never sends one; between
 two requests a connection may be idle. Connections over the limit get 503.
 
-The private names save time on every request (bars "posts/s" and "POST latency") or reach what has no public API: the
-timer for a slow head, the response to malformed requests and the header limits.
+The private names save time on every request (benchmark bars "posts/s" and "POST latency") or replace a missing public
+API: the timer for a slow head, the response to malformed requests and the header limits.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ class HttpConnection(RequestHandler):
     ) -> None:
         super().__init__(manager, **options)
         self._head_timeout = head_timeout.total_seconds()
-        self._late: asyncio.TimerHandle | None = None
-        self._due: float | None = None
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._head_deadline: float | None = None
         """Deadline of the request head; ``None`` when none is awaited."""
         self._head_begun = False
         self._connection_limits = connection_limits
@@ -54,27 +54,27 @@ class HttpConnection(RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         address = address_of(transport)
         if not self._connection_limits.acquire(address):
-            _turn_away(cast(asyncio.Transport, transport))
+            _refuse(cast(asyncio.Transport, transport))
             return
         self._address = address
         super().connection_made(transport)
-        self._wait_for_a_head()
+        self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self._messages:
-            self._forget_where_it_failed()
-            self._in_time()
+            self._drop_traceback()
+            self._clear_head_deadline()
         elif self._request_in_progress:
-            self._in_time()
+            self._clear_head_deadline()
         elif data and not self._head_begun and self._between_requests():
-            self._wait_for_a_head()
+            self._start_head_timer()
             self._head_begun = True
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._in_time()
-        if self._late is not None:
-            self._late.cancel()
+        self._clear_head_deadline()
+        if self._head_timer is not None:
+            self._head_timer.cancel()
         self._connection_limits.release(self._address)
         super().connection_lost(exc)
 
@@ -88,9 +88,9 @@ class HttpConnection(RequestHandler):
             return await super()._handle_request(*given)
         finally:
             if self._messages:
-                self._forget_where_it_failed()
+                self._drop_traceback()
             elif self.transport is not None:
-                self._wait_for_a_head()
+                self._start_head_timer()
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -108,7 +108,7 @@ class HttpConnection(RequestHandler):
         response.force_close()
         return response
 
-    def _forget_where_it_failed(self) -> None:
+    def _drop_traceback(self) -> None:
         """Drop the traceback: its frames refer to the error and to the received bytes, a cycle until the next
         collection."""
         if isinstance(error := self._messages[-1][0], _ErrInfo):
@@ -118,42 +118,42 @@ class HttpConnection(RequestHandler):
         """False while the body of an answered request still arrives: aiohttp waits a second for it."""
         return not self._messages and self._waiter is not None
 
-    def _wait_for_a_head(self) -> None:
+    def _start_head_timer(self) -> None:
         self._head_begun = False
-        self._due = self._loop.time() + self._head_timeout
-        if self._late is None:
-            self._late = self._loop.call_at(self._due, self._give_up)
+        self._head_deadline = self._loop.time() + self._head_timeout
+        if self._head_timer is None:
+            self._head_timer = self._loop.call_at(self._head_deadline, self._check_head_timer)
 
-    def _in_time(self) -> None:
-        """The timer keeps running and checks ``_due``: cheaper than a new timer for each request."""
+    def _clear_head_deadline(self) -> None:
+        """The timer keeps running and checks ``_head_deadline``: cheaper than a new timer for each request."""
         self._head_begun = False
-        self._due = None
+        self._head_deadline = None
 
-    def _give_up(self) -> None:
-        self._late = None
-        if self._due is None or self.transport is None:
+    def _check_head_timer(self) -> None:
+        self._head_timer = None
+        if self._head_deadline is None or self.transport is None:
             return
         if not self._between_requests():
-            self._wait_for_a_head()
+            self._start_head_timer()
             return
-        if self._loop.time() < self._due:
-            self._late = self._loop.call_at(self._due, self._give_up)
+        if self._loop.time() < self._head_deadline:
+            self._head_timer = self._loop.call_at(self._head_deadline, self._check_head_timer)
             return
-        if self._request_count and not self._head_begun and not self._parser_holds_a_beginning():
+        if self._request_count and not self._head_begun and not self._parser_has_partial_head():
             return  # idle between two requests
         _unreadable.add(1, {"reason": "slow_head"})
         self.transport.write(HEAD_TOO_SLOW)
         self.force_close()
 
-    def _parser_holds_a_beginning(self) -> bool:
+    def _parser_has_partial_head(self) -> bool:
         """True when the start of a head arrived together with the request before. The check ends the parser if so."""
         try:
             return self._parser is not None and self._parser.feed_eof() is not None
-        except Exception:  # an incomplete head is an error to the parser
+        except Exception:  # the parser reports an incomplete head as an error
             return True
 
 
-def _turn_away(transport: asyncio.Transport) -> None:
+def _refuse(transport: asyncio.Transport) -> None:
     _unreadable.add(1, {"reason": "crowded"})
     transport.set_protocol(asyncio.Protocol())  # aiohttp never sees this connection
     transport.write(TOO_MANY_CONNECTIONS)
@@ -231,7 +231,7 @@ def _known_routes(app: web.Application) -> Iterator[tuple[tuple[str, str], tuple
 
 
 class Runner(web.AppRunner):
-    """Takes the options of ``AppRunner``, ``head_timeout`` and ``connection_limits``."""
+    """Accepts the options of ``AppRunner``, ``head_timeout`` and ``connection_limits``."""
 
     def __init__(self, app: web.Application, **options: Any) -> None:
         app.on_response_prepare.append(_sign)

@@ -1,6 +1,6 @@
 """Middlewares and limits that our HTTP services share: a span per request, problem+json, bounded bodies.
 
-Anything unexpected is a 500 with the trace id and nothing else: no stack trace, no SQL, no path.
+An unexpected error is a 500 with only the trace id: no stack trace, no SQL, no path.
 """
 
 import asyncio
@@ -67,17 +67,17 @@ async def problems(request: web.Request, handler: Handler) -> web.StreamResponse
     except web.HTTPException as exc:
         if exc.status < 400:
             raise
-        exc.with_traceback(None)  # the request holds it: its frames would hold the request, and a body that nobody read
+        exc.with_traceback(None)  # drops a reference cycle that keeps the request and an unread body in memory
         allow = {"Allow": exc.headers["Allow"]} if "Allow" in exc.headers else None
         return respond(HttpProblem(exc.status, exc.reason, headers=allow))
     except Exception as exc:
         return respond(_unexpected(request, exc))
     finally:
-        request.pop(BODY, None)  # an idle connection holds its last request
+        request.pop(BODY, None)  # an idle connection keeps its last request
 
 
 MIDDLEWARES = (observe, problems)
-"""In this order: the span is open while a problem is written."""
+"""The order matters: the span is open while a problem response is created."""
 
 
 BODY = web.RequestKey("read", bytes)
@@ -110,7 +110,7 @@ async def read_limited(
         raise body_too_large(limit)
     body: bytes | bytearray = bytearray()
     try:
-        if request.content.is_eof():  # it came with its head, as most do: nothing to wait for
+        if request.content.is_eof():  # the body arrived with the head, as usual, so no timeout is needed
             chunk = request.content.read_nowait()
             take(len(chunk))
             body = chunk
@@ -176,7 +176,7 @@ async def serve(
         keepalive_timeout=30.0,
         head_timeout=head_timeout,
         connection_limits=ConnectionLimits(connections, connections_per_address),
-        auto_decompress=False,  # an encoded body is refused, so nobody may unpack it first
+        auto_decompress=False,  # an encoded body is refused, so it must not be decompressed first
     )
     await runner.setup()
     try:

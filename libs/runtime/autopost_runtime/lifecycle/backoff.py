@@ -1,4 +1,4 @@
-"""Waiting longer after each failure, and never in step with the other replicas."""
+"""Exponential backoff with jitter, so that replicas do not retry at the same time."""
 
 import asyncio
 import random
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 
 class Backoff:
-    """Doubles from ``base`` to ``cap``; each wait is between half of that and all of it."""
+    """Doubles from ``base`` to ``cap``; each wait is between 50 % and 100 % of that."""
 
     def __init__(self, base: timedelta = timedelta(milliseconds=100), cap: timedelta = timedelta(seconds=5)) -> None:
         self._base = base.total_seconds()
@@ -16,7 +16,7 @@ class Backoff:
     def next(self) -> timedelta:
         ceiling = min(self._cap, self._base * 2 ** min(self._failures, 30))
         self._failures += 1
-        return timedelta(seconds=ceiling * random.uniform(0.5, 1.0))  # noqa: S311  jitter is no secret
+        return timedelta(seconds=ceiling * random.uniform(0.5, 1.0))  # noqa: S311  jitter needs no secure random
 
     def reset(self) -> None:
         self._failures = 0

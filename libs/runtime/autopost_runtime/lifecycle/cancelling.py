@@ -9,7 +9,7 @@ AGAIN = 0.05
 
 
 async def end(tasks: Collection[asyncio.Task[Any]], within: timedelta = timedelta(seconds=1)) -> bool:
-    """Cancel until all have ended and ignore their exceptions; ``False`` when the time ran out first."""
+    """Cancel the tasks until all have ended; their exceptions are ignored. ``False`` after a timeout."""
     deadline = asyncio.get_running_loop().time() + within.total_seconds()
     while pending := [task for task in tasks if not task.done()]:
         if asyncio.get_running_loop().time() > deadline:

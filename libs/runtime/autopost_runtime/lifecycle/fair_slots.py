@@ -1,4 +1,4 @@
-"""A bounded number of slots, shared fairly: every holder has a limit of its own, and the queues are served in turn."""
+"""A bounded number of slots with fair sharing: each holder has its own limit, and the queues are served round-robin."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -9,7 +9,7 @@ _NOBODY = object()
 
 
 class QueueFull(Exception):  # noqa: N818  named for what happened
-    """Too much at once; nothing was done."""
+    """The queue is full; nothing was done."""
 
 
 class FairSlots:
@@ -22,12 +22,12 @@ class FairSlots:
 
     @asynccontextmanager
     async def slot(self, holder: Hashable) -> AsyncIterator[None]:
-        """Raises ``QueueFull`` when too many of this holder wait already."""
+        """Raises ``QueueFull`` when too many calls of this holder are waiting."""
         await self._take(holder)
         try:
             yield
         finally:
-            self._give_back(holder)
+            self._release(holder)
 
     async def _take(self, holder: Hashable) -> None:
         queue = self._waiting.setdefault(holder, deque())
@@ -40,12 +40,12 @@ class FairSlots:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._give_back(holder)
+                self._release(holder)
             else:
-                self._leave(holder, turn)
+                self._leave_queue(holder, turn)
             raise
 
-    def _give_back(self, holder: Hashable) -> None:
+    def _release(self, holder: Hashable) -> None:
         self._free += 1
         self._taken[holder] -= 1
         if not self._taken[holder]:
@@ -58,7 +58,7 @@ class FairSlots:
             self._waiting.move_to_end(holder)
             if not self._waiting[holder]:
                 del self._waiting[holder]
-            if turn.done():  # cancelled a moment ago
+            if turn.done():  # cancelled meanwhile
                 continue
             self._free -= 1
             self._taken[holder] += 1
@@ -67,7 +67,7 @@ class FairSlots:
     def _next(self) -> Hashable:
         return next((holder for holder in self._waiting if self._taken[holder] < self._per_holder), _NOBODY)
 
-    def _leave(self, holder: Hashable, turn: "asyncio.Future[None]") -> None:
+    def _leave_queue(self, holder: Hashable, turn: "asyncio.Future[None]") -> None:
         queue = self._waiting.get(holder, deque())
         if turn in queue:
             queue.remove(turn)

@@ -1,7 +1,7 @@
 """``/healthz``, ``/readyz`` and ``/metrics`` on a separate port, without spans.
 
-Alive: the event loop answers. Ready: the service has started and every check passes. The state of NATS is shown but
-never makes a service unready: it only works slower without NATS.
+Alive: the event loop responds. Ready: the service has started and every check passes. The state of NATS is shown but
+never makes a service unready: without NATS it is only slower.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 
 Check = Callable[[], Awaitable[object]]
-"""Passes unless it raises or answers ``False``."""
+"""Passes unless it raises or returns ``False``."""
 
 Fact = Callable[[], object]
 
@@ -27,7 +27,7 @@ STOP_LIMIT = timedelta(seconds=0.5)
 HEAD_TIMEOUT = timedelta(seconds=5)
 CONNECTIONS = 64
 CONNECTIONS_PER_ADDRESS = 32
-"""Connections of probes and scrapers; further ones get 503, so that they cannot use up the open files."""
+"""For probes and scrapers; more connections get 503, so that they cannot exhaust the file descriptors."""
 
 
 class Health:
@@ -42,7 +42,7 @@ class Health:
         self.check("begun", self._has_begun)
 
     def begun(self) -> None:
-        """Called when the service accepts requests; before, it is not ready."""
+        """Call when the service accepts requests; until then it is not ready."""
         self._begun = True
 
     async def _has_begun(self) -> bool:
@@ -52,7 +52,7 @@ class Health:
         self._checks[name] = check
 
     def forget(self, name: str) -> None:
-        """For what was only waited for."""
+        """Remove a check that was needed only during the start."""
         self._checks.pop(name, None)
 
     def inform(self, name: str, fact: Fact) -> None:

@@ -1,7 +1,7 @@
-"""A service's life: config, logs, signals, health, work, and an end within ten seconds.
+"""The lifecycle of a service: config, logs, signals, health, work, and a stop within ten seconds.
 
-Exit codes: 0 told to stop and stopped, 1 anything unexpected, 2 config that makes no sense. Nothing dies
-silently: a spawned task that fails takes the service with it.
+Exit codes: 0 stopped on request, 1 unexpected error, 2 invalid config. No task fails silently: a spawned task
+that fails stops the service.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ STOP_LIMIT = timedelta(seconds=10)
 
 
 class Stopping(Exception):  # noqa: N818  named for what happened
-    """The service was told to stop before it was up. Not an error."""
+    """The service was stopped during its start. Not an error."""
 
 
 class Service:
@@ -41,7 +41,7 @@ class Service:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def spawn(self, coro: Coroutine[Any, Any, R], name: str) -> asyncio.Task[R]:
-        """Runs beside the work and is cancelled after it; if it fails, the service stops with exit code 1."""
+        """Run a background task, cancelled after the work. If it fails, the service stops with exit code 1."""
         task = asyncio.create_task(coro, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -51,13 +51,13 @@ class Service:
         self.stopping.set()
 
     def fail(self, event: str, exc: BaseException | None = None, **fields: Any) -> None:
-        """Stop, with exit code 1, and say why once."""
+        """Log the reason and stop with exit code 1."""
         logs.get_logger().error(event, exc_info=exc, **fields)
         self.exit_code = 1
         self.stopping.set()
 
     async def sleep(self, duration: timedelta) -> bool:
-        """``True`` when it was cut short because the service is stopping."""
+        """``True`` when it was interrupted because the service is stopping."""
         if self.stopping.is_set():
             return True
         try:
@@ -81,25 +81,25 @@ class Service:
 
 
 def run(name: str, config_type: type[C], work: Callable[[C, Service], Awaitable[None]]) -> NoReturn:
-    """The whole of a service's ``__main__``."""
+    """The entry point of a service."""
     _occupy_standard_descriptors()
     try:
         config = load(config_type)
     except ConfigError as wrong:
-        _complain("".join(f"autopost-{name}: {problem}\n" for problem in wrong.problems))
+        _write_error("".join(f"autopost-{name}: {problem}\n" for problem in wrong.problems))
         sys.exit(2)
     logs.setup(name, config.log_format, config.log_level)
     warn_of_unknown(os.environ)
     telemetry.setup(name, config)
     collect_seldom()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        code = runner.run(_live(Service(name), config, work))
+        code = runner.run(_run_service(Service(name), config, work))
     telemetry.shutdown()
-    os._exit(code)  # a stuck thread of a library must not keep a finished process
+    os._exit(code)  # a stuck library thread must not keep the process alive
 
 
 def _occupy_standard_descriptors() -> None:
-    """One that was closed before the start would be the number of a connection, and libuv aborts when that ends."""
+    """A closed descriptor would be reused for a connection, and libuv aborts when that connection is closed."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -108,14 +108,14 @@ def _occupy_standard_descriptors() -> None:
 
 
 def collect_seldom() -> None:
-    """What is loaded by now stays, and what a request leaves is mostly freed at once: looking for cycles after every
-    few hundred objects was a twelfth of a busy service's time."""
+    """Run the garbage collector less often: it took a twelfth of a busy service's time. Loaded modules stay, and the
+    objects of a request are mostly freed by reference counting."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)
 
 
-async def _live(service: Service, config: C, work: Callable[[C, Service], Awaitable[None]]) -> int:
-    _heed_signals(service)
+async def _run_service(service: Service, config: C, work: Callable[[C, Service], Awaitable[None]]) -> int:
+    _handle_signals(service)
     log = logs.get_logger()
     try:
         await service.health.start(config.health_host, config.health_port)
@@ -132,10 +132,10 @@ async def _live(service: Service, config: C, work: Callable[[C, Service], Awaita
 
 async def _work_until_stopped(service: Service, config: C, work: Callable[[C, Service], Awaitable[None]]) -> None:
     working = asyncio.ensure_future(work(config, service))
-    told = asyncio.create_task(service.stopping.wait())
-    await asyncio.wait({working, told}, return_when=asyncio.FIRST_COMPLETED)
-    _bound_the_stop()  # again: not every stop begins with a signal
-    told.cancel()
+    stopping = asyncio.create_task(service.stopping.wait())
+    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    _limit_stop_time()  # also here: not every stop begins with a signal
+    stopping.cancel()
     service.stopping.set()
     await asyncio.wait({working}, timeout=config.drain_timeout.total_seconds())
     if not working.done():
@@ -149,33 +149,33 @@ async def _work_until_stopped(service: Service, config: C, work: Callable[[C, Se
         service.fail("service.failed", exc)
 
 
-def _heed_signals(service: Service) -> None:
-    def told(number: int) -> None:
+def _handle_signals(service: Service) -> None:
+    def on_signal(number: int) -> None:
         if service.stopping.is_set():
-            os._exit(1)  # asked twice: now, whatever is in flight
+            os._exit(1)  # the second signal stops at once, without draining
         logs.get_logger().info("service.stopping", signal=signal.Signals(number).name)
-        _bound_the_stop()
+        _limit_stop_time()
         service.stop()
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told, number)
+        loop.add_signal_handler(number, on_signal, number)
 
 
-def _bound_the_stop() -> None:
-    """From a thread, so that it also ends a process whose event loop is stuck."""
+def _limit_stop_time() -> None:
+    """Uses a thread, so that it also ends a process with a stuck event loop."""
 
-    def give_up() -> None:
-        _complain(f"not stopped after {STOP_LIMIT.total_seconds():g} s, exiting\n")
+    def exit_now() -> None:
+        _write_error(f"not stopped after {STOP_LIMIT.total_seconds():g} s, exiting\n")
         os._exit(1)
 
-    timer = threading.Timer(STOP_LIMIT.total_seconds(), give_up)
+    timer = threading.Timer(STOP_LIMIT.total_seconds(), exit_now)
     timer.daemon = True
     timer.start()
 
 
-def _complain(text: str) -> None:
-    """Where nobody listens, what follows matters all the same."""
+def _write_error(text: str) -> None:
+    """Write to stderr; a closed stderr must not prevent the exit."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -184,6 +184,6 @@ def _complain(text: str) -> None:
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
-    except ImportError:  # it does not exist for Windows
+    except ImportError:  # not available on Windows
         return None
     return uvloop.new_event_loop

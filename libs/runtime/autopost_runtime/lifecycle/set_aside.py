@@ -1,7 +1,7 @@
-"""Set aside what fails, each by itself and with growing waits, so that the others are served meanwhile.
+"""Set aside a failing workspace with growing waits, so that the loop keeps serving the others.
 
-A loop that serves many never ends because of one of them. What fails is counted, logged and left alone for a while, and
-the database is told, so that ``why`` and an alert can name it. Success ends all of that.
+A failure is counted, logged and recorded in the database, so that ``why`` and an alert can show it. The work is retried
+after the wait; a success clears the record.
 """
 
 from datetime import timedelta
@@ -14,23 +14,23 @@ from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 
 INSTALLATION = UUID(int=0)
-"""For work that is nobody's in particular."""
+"""For work of no single workspace."""
 
 BASE = timedelta(seconds=1)
 CAP = timedelta(minutes=5)
 
 _logged: dict[tuple[str, str], float] = {}
-"""By work and error: until when its traceback is not logged again."""
+"""The time until which a traceback is not logged again, by work and error."""
 _failures = metrics.counter("autopost_set_aside_total", "Failures after which a loop postponed its work, by loop.")
 
 
 class Notes(Protocol):
     async def set_aside(self, workspace: UUID, work: str, failures: int, wait: timedelta, error: str) -> None:
-        """Zero failures: nothing is set aside any more."""
+        """Zero failures clear the record."""
 
 
 class SetAside:
-    """One kind of work, by workspace."""
+    """The failing workspaces of one kind of work."""
 
     def __init__(self, work: str, notes: Notes | None = None, base: timedelta = BASE, cap: timedelta = CAP) -> None:
         self._work = work
@@ -40,20 +40,20 @@ class SetAside:
         self._failing: dict[UUID, _Failing] = {}
 
     def left(self, workspace: UUID) -> timedelta:
-        """For how long it is to be left alone; nothing when it is not set aside."""
+        """The remaining wait; zero when the workspace is not set aside."""
         failing = self._failing.get(workspace)
         return timedelta(seconds=max(0.0, failing.until - monotonic())) if failing else timedelta()
 
     async def failed(self, workspace: UUID, exc: BaseException) -> timedelta:
-        """How long to wait now: longer after each failure in a row."""
+        """Record a failure and return the wait, which grows with each consecutive failure."""
         failing = self._failing.get(workspace)
         if failing is None:
             failing = self._failing[workspace] = _Failing(Backoff(self._base, self._cap))
-        wait = failing.again()
+        wait = failing.record()
         _failures.add(1, {"work": self._work})
         get_logger().error(
             "work.set_aside",
-            exc_info=exc if _is_news(self._work, exc) else None,
+            exc_info=exc if _should_log_traceback(self._work, exc) else None,
             error=error_name(exc),
             work=self._work,
             workspace_id=str(workspace),
@@ -64,13 +64,13 @@ class SetAside:
         return wait
 
     async def worked(self, workspace: UUID) -> None:
-        """Costs nothing where nothing had failed."""
+        """Record a success; cheap when nothing had failed."""
         if self._failing.pop(workspace, None):
             get_logger().info("work.resumed", work=self._work, workspace_id=str(workspace))
             await self._note(workspace, 0, timedelta(), "")
 
     async def _note(self, workspace: UUID, failures: int, wait: timedelta, error: str) -> None:
-        """As well as it can be done: the loop goes on without."""
+        """Best effort: the loop continues when this fails."""
         if self._notes is None:
             return
         try:
@@ -85,15 +85,15 @@ class _Failing:
         self.failures = 0
         self.until = 0.0
 
-    def again(self) -> timedelta:
+    def record(self) -> timedelta:
         self.failures += 1
         wait = self._backoff.next()
         self.until = monotonic() + wait.total_seconds()
         return wait
 
 
-def _is_news(work: str, exc: BaseException) -> bool:
-    """Whether to log the whole traceback: of each error once a minute, for writing hundreds of them takes seconds."""
+def _should_log_traceback(work: str, exc: BaseException) -> bool:
+    """Whether to log the traceback: once a minute for each error, because writing hundreds of them takes seconds."""
     kind, now = (work, error_name(exc)), monotonic()
     if now < _logged.get(kind, 0.0):
         return False
@@ -102,5 +102,5 @@ def _is_news(work: str, exc: BaseException) -> bool:
 
 
 def error_name(exc: BaseException) -> str:
-    """The class of an error and its code, never its words: those may quote a row."""
+    """The class and the code of an error, never its message, which may quote a row."""
     return " ".join(filter(None, (type(exc).__name__, getattr(exc, "sqlstate", None))))

@@ -1,7 +1,7 @@
-"""Who we are to the NATS server, and how we know it: user and password, a certificate authority, a certificate of ours.
+"""Authentication and TLS of the NATS connection: user and password, certificate authority, client certificate.
 
-A client that is told to use TLS never speaks without it. The library would: it goes by what the server says of itself,
-and so would tell its password to whoever says nothing of TLS.
+A client with TLS configured never connects without TLS. The library would: it follows the INFO message of the server,
+and so would send the password in clear text to a server that does not offer TLS.
 """
 
 import ssl
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 class SecureClient(Client):
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        """The first thing a server says, before we say anything."""
+        """INFO is the first message of the server, before we send anything."""
         if initial_connection and not info.get("tls_required"):
             raise SecureConnRequiredError
         await super()._process_info(info, initial_connection)
@@ -34,7 +34,7 @@ def client_for(nats_url: str | None, access: NatsAccess) -> Client:
 
 
 def options_for(access: NatsAccess) -> dict[str, Any]:
-    """What ``connect`` takes; raises ``ConfigError`` for what cannot be used."""
+    """The options of ``connect``. Raises ``ConfigError`` for invalid settings."""
     if problems := list(_problems(access)):
         raise ConfigError(problems)
     options: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def options_for(access: NatsAccess) -> dict[str, Any]:
 
 
 def _is_secure(nats_url: str, access: NatsAccess) -> bool:
-    """One server by ``tls://`` is enough: what one of them may hear encrypted alone, no other hears in the open."""
+    """One ``tls://`` server is enough: all servers get the same credentials, so none gets them in clear text."""
     schemes = {urlsplit(server).scheme for server in servers_of(nats_url)}
     return "tls" in schemes or access.nats_tls_ca is not None or access.nats_tls_cert is not None
 
@@ -56,10 +56,10 @@ def _problems(access: NatsAccess) -> Iterator[str]:
         ("USER", access.nats_user, "PASSWORD", access.nats_password),
         ("TLS_CERT", access.nats_tls_cert, "TLS_KEY", access.nats_tls_key),
     )
-    for one, given, other, needed in pairs:
-        if (given is None) != (needed is None):
-            missing, there = (other, one) if needed is None else (one, other)
-            yield f"AUTOPOST_NATS_{missing} is not set; it is required with AUTOPOST_NATS_{there}"
+    for first, first_value, second, second_value in pairs:
+        if (first_value is None) != (second_value is None):
+            missing, present = (second, first) if second_value is None else (first, second)
+            yield f"AUTOPOST_NATS_{missing} is not set; it is required with AUTOPOST_NATS_{present}"
 
 
 def _context(access: NatsAccess) -> ssl.SSLContext:

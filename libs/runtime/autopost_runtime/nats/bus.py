@@ -1,8 +1,7 @@
-"""The bus: wakeups out, wakeups in, events out. Nothing here may be needed to stay correct.
+"""The bus sends and receives wakeups and publishes events. Correctness must never depend on it.
 
-It connects in the background; a service starts, works and stays ready without it. A wakeup carries no id and is
-never waited for. A publish has an id, and a timeout means unknown: publish again with the same id, and the
-stream keeps one.
+It connects in the background; a service starts, works and stays ready without it. A wakeup has no id and no ack.
+A publish has an id. Its outcome is unknown after a timeout: publish again with the same id, the stream stores it once.
 """
 
 import asyncio
@@ -65,11 +64,11 @@ class Bus:
         return self._connection.connected
 
     def bound(self, consumer: ConsumerSpec) -> bool:
-        """Whether the server answers for this consumer right now."""
+        """Whether the server currently responds for this consumer."""
         return any(pull.bound for pull in self._pulls if pull.consumer == consumer)
 
     def wake(self, subject: str) -> None:
-        """After a commit. Never waits, never raises; a wakeup that is lost costs one poll interval."""
+        """Call after a commit. Never waits and never raises; a lost wakeup costs one poll interval."""
         if self._connection.url is None:
             return
         if not self.connected or len(self._wakes) >= MOST_WAKEUPS:
@@ -87,7 +86,7 @@ class Bus:
         headers: Mapping[str, str] | None = None,
         timeout: timedelta = timedelta(seconds=5),
     ) -> bool:
-        """``False`` when the stream had this id already. Raises ``NotPublished`` or ``PublishUnknown``."""
+        """``False`` when the stream already has this id. Raises ``NotPublished`` or ``PublishUnknown``."""
         if not self.connected:
             raise NotPublished("not connected to NATS")
         all_headers = {**(headers or {}), api.Header.MSG_ID.value: msg_id}
@@ -102,29 +101,29 @@ class Bus:
             raise NotPublished("the stream does not exist") from None
         except (nats.js.errors.APIError, nats.errors.MaxPayloadError, nats.errors.OutboundBufferLimitError) as exc:
             raise NotPublished(type(exc).__name__) from exc
-        except (nats.errors.Error, OSError) as exc:  # TimeoutError is one
+        except (nats.errors.Error, OSError) as exc:  # includes TimeoutError
             raise PublishUnknown(type(exc).__name__) from exc
         return not ack.duplicate
 
     def chain(self, stream: str) -> OrderedPublisher:
-        """To publish much into one stream in an unbroken order."""
+        """A publisher of many messages into one stream, in order and without gaps."""
         return OrderedPublisher(self._connection, stream)
 
     async def wakeups(self, consumer: ConsumerSpec, handle: Callable[[str], None]) -> None:
-        """Calls ``handle`` with the subject of each wakeup, until the bus is closed. One that makes no sense is counted
-        and dropped: whatever it meant, the poll finds."""
+        """Call ``handle`` with the subject of each wakeup, until the bus is closed. An invalid wakeup is counted and
+        dropped; the poll finds the work."""
 
-        async def tell(msg: Msg) -> None:
+        async def on_wakeup(msg: Msg) -> None:
             try:
                 handle(msg.subject)
             except Exception as exc:
                 _wakeups.add(1, {"result": "unreadable"})
                 get_logger().warning("nats.wakeup_unreadable", subject=msg.subject[:200], error=type(exc).__name__)
 
-        await self._run(Pull(self._connection, consumer, tell))
+        await self._run(Pull(self._connection, consumer, on_wakeup))
 
     async def consume(self, consumer: ConsumerSpec, handle: Handler, *, concurrency: int = 1) -> None:
-        """Settles each message by the handler's verdict, until the bus is closed."""
+        """Settle each message by the handler's verdict, until the bus is closed."""
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
                 group.create_task(self._run(Pull(self._connection, consumer, Settler(consumer, handle))))
@@ -134,7 +133,7 @@ class Bus:
         self._sender = asyncio.create_task(self._send_wakes(), name="nats wakeups")
 
     async def close(self) -> None:
-        """Stops fetching, lets handlers finish, sends the last wakeups, leaves the server."""
+        """Stop fetching, let handlers finish, send the last wakeups and disconnect."""
         self._closing.set()
         for pull in self._pulls:
             pull.stop()
@@ -168,7 +167,7 @@ class Bus:
         for subject in subjects:
             try:
                 await self._connection.client.publish(subject)
-            except Exception:  # a wakeup is never worth the sender of all others
+            except Exception:  # one failed wakeup must not stop the sender
                 _wakeups.add(1, {"result": "failed"})
             else:
                 _wakeups.add(1, {"result": "sent"})
@@ -183,7 +182,7 @@ class Bus:
 
 @asynccontextmanager
 async def open_bus(config: ServiceConfig, service: Service | str) -> AsyncIterator[Bus]:
-    """Never waits for NATS. A connection that is closed for good ends the service, so that it is started anew."""
+    """Never waits for NATS. A permanently closed connection stops the service, so that it is restarted."""
     known = None if isinstance(service, str) else service
     name = service if isinstance(service, str) else service.name
     topology = Topology(config.nats_namespace)

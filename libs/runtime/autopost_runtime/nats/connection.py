@@ -1,6 +1,7 @@
-"""One connection to NATS, made in the background and for ever.
+"""One connection to NATS, made in the background, with unlimited reconnects.
 
-Denied permissions are only a line in a callback, and calls then time out: here that line becomes an alarm.
+The library reports denied permissions only to the error callback, and the calls time out. So they are logged as
+critical and counted here.
 """
 
 import asyncio
@@ -22,13 +23,13 @@ from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 
 PENDING_SIZE = 64 * 1024
-"""What is written while the server is away lands later, so there should not be much of it."""
+"""Small, because data written while disconnected is sent late, after the reconnect."""
 
 PING_INTERVAL = 10
 DRAIN_LIMIT = 5.0
 
 SECURITY = (ssl.SSLError, nats.errors.SecureConnRequiredError)
-"""The server is not the one that we were told of, or speaks in the open."""
+"""The certificate of the server is not trusted, or the server does not use TLS."""
 
 _violations = metrics.counter("autopost_nats_permission_violations", "Errors reported by the NATS server.")
 
@@ -45,7 +46,7 @@ class NatsConnection:
         self.url = url
         self.client = client_for(url, access)
         self.denials = 0
-        """How often the server has refused what we asked it for; whoever waited for that waits in vain."""
+        """Permission violations so far; a call that was denied gets no response and times out."""
         self._options = options_for(access)
         self.up = asyncio.Event()
         self._topology = topology
@@ -55,7 +56,7 @@ class NatsConnection:
         self._connecting: asyncio.Task[None] | None = None
         self._ensuring = asyncio.Lock()
         self._closing = False
-        self._away_said = False
+        self._reported_away = False
 
     @property
     def connected(self) -> bool:
@@ -68,7 +69,7 @@ class NatsConnection:
         return self._js
 
     async def ensure(self, part: Part = WHOLE) -> None:
-        """Streams and consumers anew, one caller at a time. Never raises; a pause follows every failure."""
+        """Create missing streams and consumers, one caller at a time. Never raises; waits after a failure."""
         async with self._ensuring:
             try:
                 await ensure(self.js, self._topology, part)
@@ -81,7 +82,7 @@ class NatsConnection:
             self._connecting = asyncio.create_task(self._connect(self.url), name="nats connect")
 
     async def close(self) -> None:
-        """Swallows errors: the server may be away, and then every way of leaving it raises."""
+        """Ignores errors: without a server, drain and close both raise."""
         self._closing = True
         if self._connecting is not None:
             await end([self._connecting])
@@ -116,7 +117,7 @@ class NatsConnection:
 
     async def _on_up(self) -> None:
         self.up.set()
-        self._away_said = False
+        self._reported_away = False
         get_logger().info("nats.connected")
 
     async def _on_down(self) -> None:
@@ -131,15 +132,15 @@ class NatsConnection:
             self._on_lost()
 
     async def _on_error(self, exc: Exception) -> None:
-        said = str(exc).lower()
-        if "permissions violation" in said:
+        text = str(exc).lower()
+        if "permissions violation" in text:
             self.denials += 1
             _violations.add(1)
             get_logger().critical("nats.permission_violation", error=str(exc))
-        elif "authorization" in said or isinstance(exc, SECURITY):
-            if not self._away_said:
+        elif "authorization" in text or isinstance(exc, SECURITY):
+            if not self._reported_away:
                 get_logger().critical("nats.refused", error=str(exc) or type(exc).__name__)
-            self._away_said = True
-        elif not self.connected and not self._away_said:
-            self._away_said = True
+            self._reported_away = True
+        elif not self.connected and not self._reported_away:
+            self._reported_away = True
             get_logger().warning("nats.away", error=type(exc).__name__)

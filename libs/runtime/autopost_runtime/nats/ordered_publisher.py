@@ -1,8 +1,8 @@
-"""Publish into one stream, many at a time and in an unbroken order.
+"""Publish batches into one stream, in order and without gaps.
 
-Each message names the one before it, the first one the number of the stream's last. So whatever is lost on the way, or
-lands late from a buffer, or meets a stream that was wiped meanwhile: nothing is stored before what precedes it. After
-any failure ``look`` at the stream and publish again from where one is sure; what is there already is kept once.
+Each message names the id of its predecessor; the first one names the last sequence number of the stream. So a message
+is never stored without its predecessor, even when messages are lost, arrive late from a buffer, or the stream is
+purged. After a failure, ``look`` at the stream and publish again from a known point; duplicates are stored once.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ A_WHILE = timedelta(milliseconds=200)
 
 
 class NotPublished(Exception):  # noqa: N818  named for what happened
-    """It certainly did not reach the stream."""
+    """The message is certainly not in the stream."""
 
 
 class PublishUnknown(Exception):  # noqa: N818  named for what happened
-    """It may be in the stream. Publish again with the same id."""
+    """The message may be in the stream. Publish it again with the same id."""
 
 
 class StreamMessage(Struct, frozen=True):
@@ -39,18 +39,18 @@ class StreamMessage(Struct, frozen=True):
 
 
 class StreamState(Struct, frozen=True):
-    """What identifies a stream and how far it has come."""
+    """The identity and the position of a stream."""
 
     created: datetime
     first_seq: int | None
-    """``None`` when it has limits besides its age: then its beginning goes away by itself."""
+    """``None`` when the stream has limits besides its age, because it then drops old messages by itself."""
     last_seq: int
     messages: int
     max_age: timedelta
 
 
 class OrderedPublisher:
-    """Of one publisher: two into the same stream stop each other, and neither harms the order."""
+    """For a single publisher: two on the same stream make each other fail, but cannot break the order."""
 
     def __init__(self, connection: NatsConnection, stream: str) -> None:
         self._connection = connection
@@ -61,11 +61,11 @@ class OrderedPublisher:
 
     @property
     def ready(self) -> bool:
-        """``False`` before the first look and after each failure."""
+        """``False`` before the first ``look`` and after each failure."""
         return self._expected is not None
 
     async def look(self) -> StreamState:
-        """The stream as it is; what is published next is what follows its last message."""
+        """Read the state of the stream; the next publish follows its last message."""
         self._expected = None
         if not self._connection.connected:
             raise NotPublished("not connected to NATS")
@@ -79,10 +79,10 @@ class OrderedPublisher:
             raise NotPublished(type(exc).__name__) from exc
         self._expected = {api.Header.EXPECTED_LAST_SEQUENCE.value: str(info.state.last_seq)}
         self._first_seq = info.state.first_seq
-        return _sight(info)
+        return _state(info)
 
     async def clear(self, last_seq: int) -> None:
-        """Take out everything up to there; then look again."""
+        """Purge the messages up to ``last_seq``; then ``look`` again."""
         self._expected = None
         try:
             await self._connection.js.purge_stream(self._stream, seq=last_seq + 1)
@@ -90,7 +90,7 @@ class OrderedPublisher:
             raise NotPublished(type(exc).__name__) from exc
 
     async def publish(self, messages: Sequence[StreamMessage]) -> int:
-        """The number of the last one, once all are acknowledged. Raises ``NotPublished`` or ``PublishUnknown``."""
+        """Returns the last sequence number when all are acknowledged. Raises ``NotPublished`` or ``PublishUnknown``."""
         if not self.ready:
             raise NotPublished("an earlier publish failed")
         try:
@@ -116,7 +116,7 @@ class OrderedPublisher:
         return answer
 
     async def _acknowledged(self, answers: Sequence[Answer]) -> int:
-        waiting = await self._patiently(answers)
+        waiting = await self._wait_for_acks(answers)
         refusals = [refusal for answer in answers if answer.done() and (refusal := answer.result().error)]
         if NOBODY.error in refusals:
             await self._connection.ensure(Part(self._stream, NO_CONSUMER))
@@ -129,8 +129,8 @@ class OrderedPublisher:
             raise NotPublished("the stream was purged and still deduplicates the old message ids")
         return max(ack.seq for ack in acks)
 
-    async def _patiently(self, answers: Sequence[Answer]) -> set[Answer]:
-        """Those that did not come: in time, or before the connection was lost."""
+    async def _wait_for_acks(self, answers: Sequence[Answer]) -> set[Answer]:
+        """Returns the acks that did not arrive in time or before the connection was lost."""
         waiting = set(answers)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + ACK_LIMIT.total_seconds()
@@ -139,8 +139,8 @@ class OrderedPublisher:
         return waiting
 
 
-def _sight(info: api.StreamInfo) -> StreamState:
-    assert info.created is not None  # noqa: S101  every server tells it
+def _state(info: api.StreamInfo) -> StreamState:
+    assert info.created is not None  # noqa: S101  every server sends it
     state, config = info.state, info.config
     ages_only = (config.max_msgs or 0) <= 0 and (config.max_bytes or 0) <= 0
     first_seq = state.first_seq if ages_only else None

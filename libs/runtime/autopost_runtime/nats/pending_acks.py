@@ -1,6 +1,6 @@
-"""Answers of JetStream to messages that were published without waiting for each one.
+"""Acks of JetStream for messages that are published without waiting for each ack.
 
-The library's own ``publish_async`` never learns of a refusal: its message then looks like one that got lost.
+The library's own ``publish_async`` does not report errors: a rejected message looks like a lost one.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ class PublishError(msgspec.Struct, frozen=True):
 
 
 class Ack(msgspec.Struct, frozen=True):
-    """``error`` says that it was not stored, ``duplicate`` that it had been: as number ``seq``."""
+    """With ``error`` the message was not stored; with ``duplicate`` it was already stored, as number ``seq``."""
 
     seq: int = 0
     duplicate: bool = False
@@ -31,7 +31,7 @@ Answer = asyncio.Future[Ack]
 
 
 class PendingAcks:
-    """Of one connection; a reply subject for each message, and one subscription to all of them."""
+    """The pending acks of one connection: a reply subject per message, one subscription for all."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -40,28 +40,28 @@ class PendingAcks:
         self._open: dict[str, Answer] = {}
 
     async def start(self) -> None:
-        """Again changes nothing."""
+        """Idempotent."""
         if not self._inbox:
             inbox = self._client.new_inbox()
-            await self._client.subscribe(f"{inbox}.*", cb=self._heard)
+            await self._client.subscribe(f"{inbox}.*", cb=self._on_ack)
             self._inbox = inbox
 
     def expect(self) -> tuple[str, Answer]:
-        """Where the answer is to go, and where it will be."""
+        """The reply subject for a message, and the future of its ack."""
         self._given += 1
         token = str(self._given)
         self._open[token] = answer = asyncio.get_running_loop().create_future()
         return f"{self._inbox}.{token}", answer
 
     def forget(self) -> None:
-        """Whatever is still to come."""
+        """Drop all pending acks."""
         for answer in self._open.values():
             answer.cancel()
         self._open.clear()
 
-    async def _heard(self, msg: Msg) -> None:
+    async def _on_ack(self, msg: Msg) -> None:
         answer = self._open.pop(msg.subject.rpartition(".")[2], None)
         if answer is None or answer.done():
             return
-        gone = msg.headers and msg.headers.get("Status") == NO_RESPONDERS
-        answer.set_result(NOBODY if gone else msgspec.json.decode(msg.data, type=Ack))
+        no_stream = msg.headers and msg.headers.get("Status") == NO_RESPONDERS
+        answer.set_result(NOBODY if no_stream else msgspec.json.decode(msg.data, type=Ack))

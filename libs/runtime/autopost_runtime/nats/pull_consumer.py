@@ -1,8 +1,8 @@
 """Pull messages from JetStream and settle each one exactly once.
 
 A handler returns ``Done``, ``Later`` or ``Poison``; only this module acks, naks or terminates. A message is
-acked after its effects are committed, never before. A loop survives whatever happens to the connection, the
-stream or the consumer, and never spins: every way back to the top passes a pause or a wait.
+acked after its effects are committed, never before. The loop survives the loss of the connection, the stream or
+the consumer, and never spins: every iteration waits.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from autopost_runtime.telemetry import tracing as telemetry
 from autopost_runtime.telemetry.logs import get_logger
 
 FETCH_LIMIT = 2.0
-"""A deleted consumer looks idle until the fetch ends, so this is how long it goes unnoticed."""
+"""Also the time until a deleted consumer is noticed: it looks idle until the fetch ends."""
 
 HEARTBEAT = 0.9
 ACK_LIMIT = 2.0
 LONGEST_DELAY = timedelta(minutes=1)
 DENIED_REST = timedelta(minutes=1)
-"""Permissions do not change by asking again."""
+"""A long pause, because a retry does not change permissions."""
 
 R = TypeVar("R")
 
@@ -41,17 +41,17 @@ _settled = metrics.counter("autopost_nats_messages", "Settled messages by verdic
 
 
 class Done(msgspec.Struct, frozen=True):
-    """Its effects are committed."""
+    """The effects of the message are committed."""
 
 
 class Later(msgspec.Struct, frozen=True):
-    """Deliver it again after ``delay``."""
+    """Deliver the message again after ``delay``."""
 
     delay: timedelta
 
 
 class Poison(msgspec.Struct, frozen=True):
-    """It will never make sense; do not deliver it again."""
+    """The message is invalid; do not deliver it again."""
 
     reason: str
 
@@ -64,14 +64,14 @@ class Message(msgspec.Struct, frozen=True):
     payload: bytes
     headers: dict[str, str]
     delivered: int
-    """How often it was delivered, this time included."""
+    """The number of deliveries, including this one."""
 
 
 Handler = Callable[[Message], Awaitable[Verdict]]
 
 
 class ConnectionState(Protocol):
-    """What a pull needs of the connection."""
+    """The parts of the connection that a pull uses."""
 
     up: asyncio.Event
 
@@ -83,7 +83,7 @@ class ConnectionState(Protocol):
 
 
 class Pull:
-    """One loop over one durable consumer; binds, never creates."""
+    """One loop over one durable consumer. It binds to the consumer and never creates it."""
 
     def __init__(
         self, link: ConnectionState, consumer: ConsumerSpec, on_message: Callable[[Msg], Awaitable[None]]
@@ -93,33 +93,33 @@ class Pull:
         self.finished = asyncio.Event()
         self._link = link
         self._on_message = on_message
-        self._stop_asked = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._backoff = Backoff(timedelta(milliseconds=100), timedelta(seconds=5))
         self._denials = link.denials
-        """As many as there were when the first message was asked for; asking for the consumer may be denied."""
+        """The denials before the first fetch; the request for consumer info may itself be denied."""
         self._log = get_logger(stream=consumer.stream, consumer=consumer.durable)
 
     async def run(self) -> None:
-        """Returns after ``stop``; a message being handled is finished first."""
+        """Returns after ``stop``, once the current message is handled."""
         try:
-            while self._wanted():
+            while self._running():
                 await self._interruptible(self._link.up.wait())
-                if self._wanted():
-                    await self._pull_until_trouble()
+                if self._running():
+                    await self._pull_until_error()
         finally:
             self.finished.set()
 
     def stop(self) -> None:
-        self._stop_asked.set()
+        self._stop_requested.set()
 
-    async def _pull_until_trouble(self) -> None:
+    async def _pull_until_error(self) -> None:
         try:
             await self._pull()
         except (NotFoundError, ServiceUnavailableError):
             self._log.warning("nats.consumer_gone")
             self.bound = False
             await self._interruptible(self._link.ensure(Part(self.consumer.stream, self.consumer.durable)))
-        except (nats.errors.Error, OSError) as exc:  # TimeoutError is one
+        except (nats.errors.Error, OSError) as exc:  # includes TimeoutError
             self._log.info("nats.pull_interrupted", error=type(exc).__name__)
         finally:
             self.bound = False
@@ -135,7 +135,7 @@ class Pull:
         try:
             await self._verify()
             self._denials = self._link.denials
-            while self._wanted():
+            while self._running():
                 if message := await self._interruptible(self._fetch(subscription)):
                     await self._on_message(message)
         finally:
@@ -143,53 +143,53 @@ class Pull:
                 await subscription.unsubscribe()
 
     async def _verify(self) -> None:
-        """Raises when the consumer is gone. A role that may not ask learns the same from its first fetch."""
+        """Raises when the consumer is missing. A role without this permission detects it with its first fetch."""
         try:
             info = await self._link.js.consumer_info(self.consumer.stream, self.consumer.durable, timeout=FETCH_LIMIT)
         except nats.errors.TimeoutError:
             return
         consumer_drift(self.consumer, info)
-        self._heard()
+        self._mark_bound()
 
     async def _fetch(self, subscription: JetStreamContext.PullSubscription) -> Msg | None:
-        """``None`` when the consumer lives but has nothing; ``TimeoutError`` when nobody answered at all."""
+        """``None`` when the consumer has no message; ``TimeoutError`` when the server did not respond."""
         try:
             messages = await subscription.fetch(1, timeout=FETCH_LIMIT, heartbeat=HEARTBEAT)
         except FetchTimeoutError:
             messages = []
-        self._heard()
+        self._mark_bound()
         return messages[0] if messages else None
 
-    def _heard(self) -> None:
+    def _mark_bound(self) -> None:
         self.bound = True
         self._backoff.reset()
 
-    def _wanted(self) -> bool:
+    def _running(self) -> bool:
         heed()
-        return not self._stop_asked.is_set()
+        return not self._stop_requested.is_set()
 
     async def _interruptible(self, coro: Coroutine[Any, Any, R]) -> R | None:
-        """``None`` when ``stop`` cut it short. Waits beside the task, so that a cancellation cannot be lost in it."""
+        """``None`` after ``stop``. ``coro`` runs in its own task, so that it cannot swallow our cancellation."""
         task = asyncio.create_task(coro)
-        stopped = asyncio.create_task(self._stop_asked.wait())
+        stopped = asyncio.create_task(self._stop_requested.wait())
         try:
             await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
             return task.result() if task.done() else None
         finally:
             for one in (task, stopped):
                 one.cancel()
-                one.add_done_callback(_forget)
+                one.add_done_callback(_retrieve_exception)
 
 
 class Settler:
-    """Hands a message to its handler and settles it by the verdict."""
+    """Calls the handler of a message and settles the message by the verdict."""
 
     def __init__(self, consumer: ConsumerSpec, handle: Handler) -> None:
         self._consumer = consumer
         self._handle = handle
 
     async def __call__(self, msg: Msg) -> None:
-        verdict = await self._judge(msg)
+        verdict = await self._verdict(msg)
         _settled.add(1, {"consumer": self._consumer.durable, "verdict": type(verdict).__name__.lower()})
         match verdict:
             case Done():
@@ -200,10 +200,10 @@ class Settler:
                 get_logger().error("nats.poison", subject=msg.subject, consumer=self._consumer.durable, reason=reason)
                 await msg.term()
 
-    async def _judge(self, msg: Msg) -> Verdict:
+    async def _verdict(self, msg: Msg) -> Verdict:
         headers = dict(msg.headers or {})
         delivered = msg.metadata.num_delivered or 1
-        progress = asyncio.create_task(self._keep_claimed(msg))
+        progress = asyncio.create_task(self._extend_ack_wait(msg))
         try:
             with telemetry.tracer().start_as_current_span(
                 f"process {self._consumer.stream}",
@@ -218,22 +218,22 @@ class Settler:
         finally:
             progress.cancel()
 
-    async def _keep_claimed(self, msg: Msg) -> None:
-        """Tells the server that a slow handler is still at it."""
+    async def _extend_ack_wait(self, msg: Msg) -> None:
+        """Extend the ack deadline while a slow handler runs."""
         while True:
             await asyncio.sleep(self._consumer.ack_wait.total_seconds() / 3)
             with suppress(nats.errors.Error):
                 await msg.in_progress()
 
     async def _ack(self, msg: Msg) -> None:
-        """Waits for the server, because a plain ack succeeds even when nobody hears it."""
+        """Waits for the server, because a plain ack succeeds even when it is not received."""
         try:
             await msg.ack_sync(timeout=ACK_LIMIT)
-        except nats.errors.Error as exc:  # it will be delivered again; its effects are committed already
+        except nats.errors.Error as exc:  # redelivered, although its effects are committed
             get_logger().warning("nats.ack_unknown", subject=msg.subject, error=type(exc).__name__)
 
 
-def _forget(task: asyncio.Task[Any]) -> None:
-    """Looks at the exception, so that nobody is told it was never looked at."""
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Retrieve the exception, so that asyncio does not log "exception was never retrieved"."""
     if not task.cancelled():
         task.exception()

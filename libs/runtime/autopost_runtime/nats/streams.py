@@ -1,7 +1,7 @@
-"""Make JetStream look as the topology says, as often as anyone asks.
+"""Create and update the streams and consumers of the topology.
 
-One idempotent step, at migrate time and whenever a stream is gone; services only bind. What an operator added
-(replicas, placement) is kept. What cannot be changed in place is drift: reported, never ignored.
+Idempotent; called by migrate and whenever a stream is missing. Services only bind. Settings added by an operator
+(replicas, placement) are kept. A setting that cannot be changed in place is drift, and is reported.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ UNLIMITED = -1
 DEFAULT_TOPOLOGY = Topology()
 ANYBODY = NatsAccess()
 REFUSED = (BadRequestError, ServerError)
-"""The server says 500 where it means that something cannot be changed in place."""
+"""The server responds 500 when a setting cannot be changed in place."""
 
 _drifts = metrics.counter("autopost_nats_drift", "Streams and consumers with wrong settings.")
 
 
 class BusUnavailable(Exception):  # noqa: N818  named for what happened
-    """NATS did not answer in the time given."""
+    """NATS did not respond in time."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Of the topology: a stream, and of its consumers one. ``None`` is every one; an empty name is none."""
+    """A part of the topology: a stream and a consumer. ``None`` means all, an empty name means none."""
 
     stream: str | None = None
     consumer: str | None = None
@@ -46,7 +46,7 @@ WHOLE = Part()
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """Something that is not as it should be and cannot be changed in place."""
+    """A wrong setting that cannot be changed in place."""
 
     thing: str
     field: str
@@ -60,7 +60,7 @@ async def ensure_streams(
     timeout: timedelta = timedelta(seconds=10),
     access: NatsAccess = ANYBODY,
 ) -> tuple[Drift, ...]:
-    """Waits for the server as long as ``timeout``, then raises ``BusUnavailable``."""
+    """Waits up to ``timeout`` for the server, then raises ``BusUnavailable``."""
     client = client_for(nats_url, access)
     try:
         async with asyncio.timeout(timeout.total_seconds()):
@@ -82,7 +82,7 @@ async def ensure_streams(
 
 
 async def ensure(js: JetStreamContext, topology: Topology, part: Part = WHOLE) -> tuple[Drift, ...]:
-    """The same over a connection one has; of a ``part`` only, when one has no right to more."""
+    """The same over an existing connection; ``part`` is for roles with permissions for only that part."""
     drifts: list[Drift] = []
     for stream in topology.streams:
         if part.stream in (None, stream.name):
@@ -100,7 +100,7 @@ async def ensure_consumer(js: JetStreamContext, spec: ConsumerSpec) -> list[Drif
     except REFUSED:
         if spec.acks:
             info = await js.consumer_info(spec.stream, spec.durable)
-        else:  # it remembers nothing worth keeping
+        else:  # without acks it has no state to keep
             with suppress(NotFoundError):
                 await js.delete_consumer(spec.stream, spec.durable)
             info = await js.add_consumer(spec.stream, config)
@@ -108,7 +108,7 @@ async def ensure_consumer(js: JetStreamContext, spec: ConsumerSpec) -> list[Drif
 
 
 def consumer_drift(spec: ConsumerSpec, info: api.ConsumerInfo) -> list[Drift]:
-    """What ``pull_subscribe`` would have silently accepted."""
+    """Differences that ``pull_subscribe`` silently accepts."""
     return _differences(f"consumer {spec.stream}/{spec.durable}", _consumer_fields(spec), info.config)
 
 
@@ -117,7 +117,7 @@ async def _ensure_once_up(js: JetStreamContext, topology: Topology) -> tuple[Dri
     while True:
         try:
             return await ensure(js, topology)
-        except ServiceUnavailableError:  # connected, but JetStream is still reading its files
+        except ServiceUnavailableError:  # connected, but JetStream is still starting
             await backoff.wait()
 
 
@@ -165,7 +165,7 @@ def _consumer_fields(spec: ConsumerSpec) -> dict[str, Any]:
         "ack_policy": api.AckPolicy.EXPLICIT,
         "ack_wait": spec.ack_wait.total_seconds(),
         "max_ack_pending": spec.max_ack_pending,
-        "max_deliver": UNLIMITED,  # after the last delivery a message would be invisible for ever
+        "max_deliver": UNLIMITED,  # after a limit the message would be skipped for ever
     }
 
 
@@ -182,7 +182,7 @@ def _differences(thing: str, wanted: Mapping[str, Any], config: Any) -> list[Dri
 
 
 def _plain(value: Any) -> str:
-    """Enums come back as their text, whole seconds as floats, lists in any order."""
+    """The server returns enums as text, whole seconds as floats, lists in any order."""
     value = getattr(value, "value", value)
     if isinstance(value, list):
         return ", ".join(sorted(value))
@@ -190,4 +190,4 @@ def _plain(value: Any) -> str:
 
 
 async def _ignore(_: Exception) -> None:
-    """Connection attempts before the server is up; the deadline is what counts."""
+    """Failed connection attempts are ignored; the deadline decides."""

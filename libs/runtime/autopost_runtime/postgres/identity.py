@@ -1,4 +1,4 @@
-"""New ids: time-ordered UUIDs, so that an index grows at its end."""
+"""New ids: time-ordered UUIDs, so that indexes grow at their end."""
 
 from uuid import UUID
 
@@ -11,5 +11,5 @@ def new_id() -> UUID:
 
 
 def new_id_text() -> str:
-    """For what is only written: a UUID of Python takes five times as long to make and to write."""
+    """For ids that are only written: a Python ``UUID`` takes five times as long to create and format."""
     return str(uuid_utils.uuid7())

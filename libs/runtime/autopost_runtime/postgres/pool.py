@@ -1,9 +1,8 @@
-"""The pool of connections to Postgres, and what its errors mean.
+"""The pool of connections to Postgres.
 
-Holds no SQL but the ping. A statement that runs too long is ended by the server (``statement_timeout``), which is
-a clean answer: it rolled back. Only when the server does not answer at all does ``command_timeout`` strike;
-then the connection is terminated, since asking it to cancel would wait on the same dead network, and whether
-the statement was committed is unknown.
+It contains no SQL except the ping. The server cancels a statement that runs too long (``statement_timeout``) and rolls
+it back. ``command_timeout`` applies only when the server does not respond: the connection is then terminated, because a
+cancel request would wait on the same dead network, and it is unknown whether the statement was committed.
 """
 
 import asyncio
@@ -39,13 +38,13 @@ PING_HOLDS = timedelta(seconds=1)
 CLOSE_TIMEOUT = timedelta(seconds=2)
 IDLE_LIFETIME = timedelta(minutes=5)
 MOST_DIGITS = 1000
-"""Of a whole number in a JSON column; a longer one is read as text."""
+"""For integers in JSON columns; a longer one is read as text."""
 
 R = TypeVar("R")
 
 
 class Database:
-    """Single statements through the pool; ``pool`` for whoever needs a transaction."""
+    """Runs single statements through the pool; use ``pool`` for a transaction."""
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", settings: dict[str, Any]) -> None:
         self.pool = pool
@@ -74,18 +73,18 @@ class Database:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator["PoolConnectionProxy[asyncpg.Record]"]:
-        """``NotConnected`` when there is none to have: nothing was sent yet."""
-        connection = self._held or await self._taken()
+        """Raises ``NotConnected`` when no connection is available; nothing was sent."""
+        connection = self._held or await self._acquire()
         try:
             yield connection
-        except (TimeoutError, asyncpg.InternalClientError):  # broken: nobody else may get it
+        except (TimeoutError, asyncpg.InternalClientError):  # the connection is broken and must not be reused
             connection.terminate()
             raise
         finally:
             if self._held is None:
                 await self.pool.release(connection)
 
-    async def _taken(self) -> "PoolConnectionProxy[asyncpg.Record]":
+    async def _acquire(self) -> "PoolConnectionProxy[asyncpg.Record]":
         try:
             return await self.pool.acquire(timeout=self._acquire_limit)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as exc:
@@ -93,9 +92,9 @@ class Database:
 
     @asynccontextmanager
     async def on_one_connection(self) -> AsyncIterator[Self]:
-        """For calls that follow each other at once: to give a connection back and take it again is four turns of the
-        loop, and the server waits meanwhile. Leave after an error, when it may be broken, and while ``all_taken``, when
-        others may wait for it."""
+        """For consecutive calls: releasing and acquiring a connection takes four iterations of the event loop, and the
+        server waits meanwhile. Exit after an error, because the connection may be broken, and while ``all_taken``,
+        because others may wait for it."""
         async with self.acquire() as connection:
             twin = copy(self)
             twin._held = connection
@@ -106,8 +105,8 @@ class Database:
         return self.pool.get_idle_size() == 0 and self.pool.get_size() == self.pool.get_max_size()
 
     async def ping(self, statement: str = "SELECT 1") -> None:
-        """A round trip outside the pool: a full pool is busy, not away, and a dead network must show. One that was good
-        is good for a second, however many ask."""
+        """A round trip outside the pool, so that a busy pool passes and a dead network fails. A success is valid for
+        one second."""
         async with self._probing:
             if time.monotonic() - self._pinged_at < PING_HOLDS.total_seconds():
                 return
@@ -137,8 +136,8 @@ class Database:
 
 @asynccontextmanager
 async def open_database(config: ServiceConfig, service: Service | str) -> AsyncIterator[Database]:
-    """Waits until the database is there, with the schema that a service needs; ``Stopping`` when the service is told to
-    stop before."""
+    """Waits for the database and the schema that the service needs. Raises ``Stopping`` when the service is stopped
+    first."""
     name = service if isinstance(service, str) else service.name
     settings = _settings(config, name)
     pool = await _connect(settings, config.database_pool, None if isinstance(service, str) else service)
@@ -153,24 +152,24 @@ async def open_database(config: ServiceConfig, service: Service | str) -> AsyncI
 
 
 def _role_of(config: ServiceConfig) -> str | None:
-    """Of the service that this config is made for; what is configured must be the same."""
+    """The role of the service with this config; a configured role must be the same."""
     [role] = [field.default for field in msgspec.structs.fields(type(config)) if field.name == "database_role"]
     return role if isinstance(role, str) else None
 
 
 async def retrying(call: Callable[[], Awaitable[R]], attempts: int = 5, *, repeatable: bool = False) -> R:
-    """Calls again, after a pause, what certainly did not happen.
+    """Retry a call that certainly had no effect, with backoff.
 
-    A call whose answer was lost may have happened, and only the caller knows whether to read back or to
-    repeat: such an error is raised at once, unless ``repeatable`` says that doing it twice is harmless.
+    A call without a response may have committed, and only the caller knows whether to read the data or to repeat.
+    Such an error is raised at once, unless the call is ``repeatable``, so harmless when done twice.
     """
     backoff = Backoff(timedelta(milliseconds=50), timedelta(seconds=2))
     for attempt in range(1, attempts + 1):
         try:
             return await call()
         except Exception as exc:
-            unsure = may_have_committed(exc) and not repeatable
-            if attempt == attempts or unsure or not is_retryable(exc):
+            unknown = may_have_committed(exc) and not repeatable
+            if attempt == attempts or unknown or not is_retryable(exc):
                 raise
         await backoff.wait()
     raise ValueError("attempts must be at least 1")
@@ -186,7 +185,7 @@ async def _connect(settings: dict[str, Any], size: int, service: Service | None)
                 max_size=size,
                 max_inactive_connection_lifetime=IDLE_LIFETIME.total_seconds(),
                 init=_prepare,
-                reset=_keep,
+                reset=_skip_reset,
             )
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as exc:
             if not may_come_up(exc):
@@ -229,15 +228,15 @@ async def _prepare(connection: Any) -> None:
         "jsonb",
         schema="pg_catalog",
         format="binary",
-        encoder=lambda value: b"\x01" + encode(value),  # the one version of jsonb's binary format there is
+        encoder=lambda value: b"\x01" + encode(value),  # the only version of jsonb's binary format
         decoder=lambda raw: decode(raw[1:]),
     )
     await connection.set_type_codec("json", schema="pg_catalog", format="binary", encoder=encode, decoder=decode)
 
 
 def _decoded(raw: bytes) -> Any:
-    """What no reader takes must not fail the answer that it is in, and all rows beside it. A number that is too long is
-    read as text; lists in lists a thousand deep stay the text that they are, which makes no sense to who asked."""
+    """A value that cannot be parsed must not fail the whole result. A number that is too long becomes text; JSON with
+    too deep nesting stays text, which the caller rejects."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
@@ -252,8 +251,8 @@ def _whole(digits: str) -> int | str:
     return int(digits) if len(digits) <= MOST_DIGITS else digits
 
 
-async def _keep(_: Any) -> None:
-    """Our calls leave nothing in a session, so nothing is cleared after them: that was a round trip for each.
+async def _skip_reset(_: Any) -> None:
+    """Skip the reset of the session, which costs a round trip: our calls leave no state in it.
 
     An open transaction is rolled back before this is called.
     """

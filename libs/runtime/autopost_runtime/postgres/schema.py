@@ -1,8 +1,7 @@
-"""Whether a service may begin: in its own role, on a schema that is not older than itself.
+"""A service starts only in its own role and with a schema that is new enough.
 
-A schema that is behind is on its way, since migrations run beside a rollout: the service waits, alive and not ready. A
-session in another role than the service's own is a mistake that no waiting repairs, and often one with too many rights:
-it is refused.
+Migrations run in parallel with a rollout, so an old schema is temporary: the service waits, alive and not ready. A
+session with another role is a configuration error, often with too many rights: it is refused.
 """
 
 from datetime import timedelta
@@ -16,7 +15,7 @@ from autopost_runtime.postgres.errors import is_retryable
 from autopost_runtime.telemetry.logs import get_logger
 
 SCHEMA = 1
-"""The schema that the services of this version need: what `schema_version()` says. Raised with it."""
+"""The minimum result of `schema_version()` for the services of this version. Raise both together."""
 
 
 class QueryRunner(Protocol):
@@ -24,7 +23,7 @@ class QueryRunner(Protocol):
 
 
 class WrongRole(Exception):  # noqa: N818  named for what happened
-    """The session has another role than the service's own."""
+    """The session has another role than the service."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(
@@ -34,17 +33,17 @@ class WrongRole(Exception):  # noqa: N818  named for what happened
 
 
 async def wait_for_schema(database: QueryRunner, service: Service, role: str) -> None:
-    """Raises ``WrongRole``, or ``Stopping`` when the service is told to stop before the schema is there."""
+    """Raises ``WrongRole``, or ``Stopping`` when the service is stopped first."""
     backoff = Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
     while (found := await _found(database, role)) is None or found < SCHEMA:
-        _say(service, found)
+        _report_wait(service, found)
         if await service.sleep(backoff.next()):
             raise Stopping
     service.health.forget("schema")
 
 
 async def _found(database: QueryRunner, role: str) -> int | None:
-    """``None`` when it cannot be told: the database is away, or its schema is older than the question."""
+    """``None`` when unknown: the database is not available, or its schema has no ``schema_version()`` yet."""
     try:
         current = str(await database.fetchval("SELECT current_user"))
         if current != role:
@@ -58,7 +57,7 @@ async def _found(database: QueryRunner, role: str) -> int | None:
         return None
 
 
-def _say(service: Service, found: int | None) -> None:
+def _report_wait(service: Service, found: int | None) -> None:
     get_logger().warning("schema.behind", found=found, needed=SCHEMA, advice="autopost migrate")
     service.health.check("schema", _behind)
 

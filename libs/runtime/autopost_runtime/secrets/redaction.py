@@ -1,7 +1,7 @@
-"""Take out of text what must not leave the process: secrets always, and numbers and addresses of people nearly always.
+"""Mask text that must not leave the process: secrets, and usually phone numbers and e-mail addresses.
 
-This is the last line of defence. The first is not to put a secret there: config holds it as ``Secret``,
-and ``http`` never lets a URL into an exception.
+This is the last line of defence. The first is not to put a secret into text: config holds it as ``Secret``, and
+``http`` never puts a URL into an exception.
 """
 
 import re
@@ -18,7 +18,7 @@ _PAIR = re.compile(
     rf"(?<!\\)(\\{{0,7}}[\"'])((?:[\w-]{{0,60}}[_-])?{_NAMES})\1(\s*:\s*)(\\{{0,7}}[\"'])((?:\\.|[^\\])*?)(?:\4|$)",
     re.IGNORECASE | re.DOTALL,
 )
-"""A name and its value in JSON, also in JSON that is itself a text in JSON, also where the text was cut."""
+"""A name and its value in JSON, also in JSON nested as a string, also where the text was cut."""
 
 _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/bot(?!\{)[^/\s\"'?#]{6,}(?=[/\s\"'?#]|$)"), f"/bot{MASK}"),
@@ -52,32 +52,32 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 _EMAIL = re.compile(r"(?<![\w.+%-])(?<!//)[\w.+%-]{1,100}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,}")
 _PHONE = re.compile(
-    r"\+[1-9](?:[\s().-]{0,2}\d){9,14}(?!\d)"  # as written for abroad
+    r"\+[1-9](?:[\s().-]{0,2}\d){9,14}(?!\d)"  # international format
     r"|(?<![\w.:+-])[78](?:[\s-]?\(\d{3,5}\)[\s-]?|[\s-]\d{3,5}[\s-])\d{1,3}(?:[\s-]?\d{2}){2}(?![\w-])"  # 8 (900) …
     r"|(?<![\w.:+-])[78]9\d{9}(?![\w-])"  # a mobile number without spaces
-    r"|(?<![\w.:+-])\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{2}[\s.-]?\d{2}(?![\w-])"  # without the country
+    r"|(?<![\w.:+-])\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{2}[\s.-]?\d{2}(?![\w-])"  # without the country code
 )
 _MAYBE_PHONE = re.compile(r"\d[\d\s().-]{8,}\d")
 _SHORTEST = 6
-"""No e-mail address and no phone number is shorter."""
+"""The minimum length of an e-mail address or a phone number."""
 
 QUOTED = 80
-"""Characters of a foreign text that a message shows."""
+"""Characters of an untrusted text in a message."""
 
-_LOOKED_AT = 2048
-"""Characters of a text that is quoted: a secret may begin in what is shown and end far behind it."""
+_SEARCHED = 2048
+"""Characters of a quoted text that are searched: a secret may begin in the shown part and end far after it."""
 _UNDECIDED = 256
-"""The last characters of what is looked at: what goes on behind them may be a secret without looking like one."""
-_OPEN_ADDRESS = re.compile(r"://[^\s/]*$")
-"""A password may end behind it."""
+"""The last searched characters are not shown: they may be the start of a secret that is not recognisable yet."""
+_OPEN_URL = re.compile(r"://[^\s/]*$")
+"""A URL whose password may end after the searched part."""
 
 _SECRET_NAMES = frozenset({"token", "secret", "password", "passwd", "authorization", "cookie", "api_key", "access_key"})
 _SECRET_ENDINGS = ("_token", "_secret", "_password", "_authorization", "_secret_key", "_api_key", "_cookie")
-_NOT_SECRET = frozenset({"claim_token"})  # it fences a commit and opens nothing
+_NOT_SECRET = frozenset({"claim_token"})  # it only fences a commit and grants no access
 
 
 def redact(text: str) -> str:
-    """Without secrets, phone numbers and e-mail addresses."""
+    """Mask secrets, phone numbers and e-mail addresses."""
     text = redact_secrets(text)
     if len(text) < _SHORTEST:
         return text
@@ -87,24 +87,24 @@ def redact(text: str) -> str:
 
 
 def quoted(text: str, longest: int = QUOTED) -> str:
-    """What a problem, a refusal or an error shows of a text that somebody else wrote: short, redacted, one line."""
+    """An untrusted text for a message: short, redacted, one line."""
     shown = beginning(text, longest + 1)
-    if len(shown) > longest or len(text) > _LOOKED_AT:
+    if len(shown) > longest or len(text) > _SEARCHED:
         shown = f"{shown[: longest - 1]}…"
     return "".join(character if character.isprintable() else "\ufffd" for character in shown)
 
 
 def beginning(text: str, longest: int) -> str:
-    """Redacted before it is cut; nothing is shown of a secret that ends behind what is looked at."""
-    if len(text) <= _LOOKED_AT:
+    """Redacts before cutting; a secret that ends after the searched part is not shown at all."""
+    if len(text) <= _SEARCHED:
         return redact(text)[:longest]
-    shown = _OPEN_ADDRESS.sub(f"://{MASK}", redact(text[:_LOOKED_AT]))
+    shown = _OPEN_URL.sub(f"://{MASK}", redact(text[:_SEARCHED]))
     return shown[:-_UNDECIDED][:longest]
 
 
 def redact_secrets(text: str) -> str:
-    """Only without secrets: for raw payloads, which are opened with a reason, and for what an operator configured."""
-    if not _worth_a_look(text):
+    """Mask only secrets: for raw payloads, which require a reason to read, and for config values."""
+    if not _may_match(text):
         return text
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
@@ -112,9 +112,9 @@ def redact_secrets(text: str) -> str:
 
 
 def mask_secret(text: AnyStr, secret: str) -> AnyStr:
-    """``text`` without this one known secret: as it is, as in a URL and as in JSON.
+    """Mask one known secret in ``text``: plain, URL-encoded and as JSON.
 
-    A platform, or a gateway before it, may repeat our request, and with it the token.
+    A platform or a proxy may echo our request, including the token.
     """
     if not secret:
         return text
@@ -128,8 +128,8 @@ def _mask_value(pair: re.Match[str]) -> str:
     return f"{quote}{name}{quote}{between}{opening}{MASK}{opening}" if names_a_secret(name) else pair[0]
 
 
-def _worth_a_look(text: str) -> bool:
-    """Without one of these no pattern can match, and most text has none; five times faster than asking a pattern."""
+def _may_match(text: str) -> bool:
+    """Every pattern needs one of these, and most text has none; five times faster than running a pattern."""
     return (
         ":" in text
         or "=" in text
@@ -144,6 +144,6 @@ def _worth_a_look(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def names_a_secret(name: str) -> bool:
-    """Whether a field of this name holds a secret, whatever its value looks like."""
+    """Whether a field of this name holds a secret, whatever its value is."""
     lowered = name.lower().replace("-", "_")
     return lowered not in _NOT_SECRET and (lowered in _SECRET_NAMES or lowered.endswith(_SECRET_ENDINGS))

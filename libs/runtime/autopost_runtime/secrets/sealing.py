@@ -1,7 +1,7 @@
-"""Secrets that lie in the database: AES-256-GCM, opened only by whoever has the key and only where they belong.
+"""Secrets sealed in the database: AES-256-GCM, bound to their workspace, platform and name.
 
-Sealed text is a version byte, a random nonce of 96 bits, and ciphertext with its tag. The label goes into the tag and
-not into the text: a row that is copied to another workspace, platform or name does not open there.
+Sealed text is a version byte, a random nonce of 96 bits, and ciphertext with its tag. The label is part of the tag (as
+associated data) and is not stored: a row that is copied to another workspace, platform or name cannot be opened.
 """
 
 import base64
@@ -25,7 +25,7 @@ class Unopenable(Exception):  # noqa: N818  named for what happened
 
 
 class Label(msgspec.Struct, frozen=True, array_like=True):
-    """Whose secret it is and for what; a list in the tag, so that no two labels read alike."""
+    """The owner and the name of a secret; encoded as a list, so that two labels cannot have the same encoding."""
 
     workspace_id: str
     platform: str
@@ -33,7 +33,7 @@ class Label(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SealingKeys:
-    """Seals with the first key and opens with any of them, so that a key can be replaced while both are in use."""
+    """Seals with the first key and opens with any, so that a key can be replaced while both are in use."""
 
     def __init__(self, *keys: bytes) -> None:
         self._ciphers = [AESGCM(key) for key in keys]
@@ -62,7 +62,7 @@ class _Variables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_keys(env: Mapping[str, str] | None = None) -> SealingKeys | None:
-    """``None`` when no key is set. Raises ``ConfigError`` naming the variable, never showing it."""
+    """``None`` when no key is set. Raises ``ConfigError`` with the name of the variable, never its value."""
     given = load(_Variables, env)
     if given.secrets_key is None:
         if given.secrets_key_old is not None:

@@ -17,7 +17,7 @@ ASKED: Asked = {"ServerSideEncryption": "AES256"}
 REFUSALS = frozenset(
     {"NotImplemented", "InvalidArgument", "InvalidRequest", "InvalidEncryptionAlgorithmError", "KMSNotConfigured"}
 )
-"""How stores say that they know no encryption; any other error has nothing to do with it."""
+"""Error codes of stores without encryption; any other error has another cause."""
 
 
 class NotEncrypted(Exception):  # noqa: N818  named for what happened
@@ -29,12 +29,12 @@ class Encryption:
         self._is_asked = mode != "off"
         self._is_required = mode == "required"
         self._is_known = False
-        """That the store encrypts: then a refusal is about something else."""
+        """The store is known to encrypt, so a refusal has another cause."""
 
     async def ask(
         self, begin: Callable[[Asked], Awaitable[Answer]], undo: Callable[[Answer], Awaitable[object]]
     ) -> Answer:
-        """``begin`` writes an object or begins to, with these arguments more; ``undo`` takes that back."""
+        """``begin`` starts a write with these additional arguments; ``undo`` reverts it."""
         from botocore.exceptions import ClientError
 
         if not self._is_asked:
@@ -56,7 +56,7 @@ class Encryption:
         return answer
 
     async def _without(self, begin: Callable[[Asked], Awaitable[Answer]], code: str) -> Answer:
-        """The refusal may have been about the object: only one that goes through without it was about encryption."""
+        """Retry without encryption. Only if that succeeds was encryption the cause of the refusal."""
         if self._is_required:
             raise NotEncrypted(f"the object store refuses to encrypt: {code}")
         answer = await begin({})

@@ -1,7 +1,7 @@
 """Objects in S3 or a compatible store, with bounded memory.
 
 Importing the client takes as long as the rest of the start of a service. So it is imported in a thread, and the first
-user waits for it.
+call waits for it.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class S3Connection:
         return self._client
 
     async def load(self) -> None:
-        """Never raises: whoever needs the client hears what is wrong with it."""
+        """Never raises; the first call that uses the client gets the error."""
         with suppress(Exception):
             await self.client()
 
@@ -59,7 +59,7 @@ class S3Connection:
         await self._open.aclose()
 
     async def _connect(self) -> "S3Client":
-        await asyncio.to_thread(_load)  # everything else goes on meanwhile
+        await asyncio.to_thread(_load)  # does not block the event loop
         from aiobotocore.config import AioConfig
         from aiobotocore.session import get_session
 
@@ -102,7 +102,7 @@ class Objects:
         *,
         encryption: Literal["AES256"] | None = None,
     ) -> None:
-        """``encryption`` is demanded of the store, for a body in hand; else it is asked for as configured."""
+        """``encryption`` is required for this object and needs a ``bytes`` body; by default the config applies."""
         if not isinstance(body, bytes):
             await self._put_stream(key, body, content_type)
         elif encryption is None:
@@ -195,7 +195,7 @@ class Objects:
                 Bucket=self.bucket, Key=key, UploadId=upload_id, MultipartUpload={"Parts": done}
             )
         except BaseException:
-            with suppress(Exception):  # what went wrong matters more; the rest is for the bucket's lifecycle rule
+            with suppress(Exception):  # the first error matters; the bucket's lifecycle rule removes the parts
                 await (await self._s3()).abort_multipart_upload(Bucket=self.bucket, Key=key, UploadId=upload_id)
             raise
 
@@ -242,7 +242,7 @@ async def _in_parts(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 class _missing:  # noqa: N801  reads as a word in ``with _missing(key)``
-    """Translates S3's ways to say "not there" once."""
+    """Translates the "not found" errors of S3."""
 
     def __init__(self, key: str) -> None:
         self._key = key

@@ -1,9 +1,9 @@
-"""Raw payloads: what a platform really answered when it did not go well, and what a sender sent that was refused.
+"""Raw payloads: a platform's response to a failed call, or a refused request body.
 
-They lie in S3 below ``<workspace>/payloads/<yyyy>/<mm>/<dd>/``, and an event names one as its ``payload_ref``. Secrets
-are taken out before anything is written; phone numbers and addresses stay, which is why reading one takes a reason.
+They are stored in S3 below ``<workspace>/payloads/<yyyy>/<mm>/<dd>/``; the ``payload_ref`` of an event refers to one.
+Secrets are masked before writing; phone numbers and e-mail addresses are not, so reading one requires a reason.
 
-Best effort: a store that is away or slow costs the payload, never the delivery or the answer that it belongs to.
+Best effort: with a slow or unavailable store the payload is lost, never the delivery or the response to the sender.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ HARMLESS = frozenset(
     {"allow", "cf-ray", "content-encoding", "content-length", "content-type", "date", "retry-after", "server"}
     | {"transfer-encoding", "user-agent", "via", "x-request-id"}
 )
-"""Stored headers; of all others not even the name is stored."""
+"""The headers that are stored; of others not even the name is stored."""
 
 payloads_total = metrics.counter("autopost_payloads_total", "Raw payloads by kind and result.")
 
@@ -50,16 +50,16 @@ class PayloadWriter(Protocol):
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """``body`` is ``None`` when there was none: no answer came, or nothing was read."""
+    """``body`` is ``None`` when there was no response, or nothing was read."""
 
     kind: Kind
     about: Mapping[str, Any]
-    """What it belongs to: ids, codes; no secret, no text of others."""
+    """Ids and codes of its subject; no secrets and no foreign text."""
     status: int | None = None
     headers: Mapping[str, str] = {}
     body: str | None = None
     size: int = 0
-    """Of the whole body, in bytes, as far as it was read."""
+    """The size of the whole body in bytes, as far as it was read."""
     largest: int = LARGEST
 
 
@@ -79,7 +79,7 @@ class Payloads:
         self._encryption: Literal["AES256"] | None = None if encryption == "off" else encryption
         self._places = asyncio.Semaphore(AT_ONCE)
         self._now = now
-        self._rests_until = float("-inf")
+        self._paused_until = float("-inf")
 
     async def keep(
         self,
@@ -89,13 +89,13 @@ class Payloads:
         secrets: Collection[str] = (),
         within: timedelta = PATIENCE,
     ) -> str | None:
-        """The reference for the event, once the object is there; ``None`` when nothing was kept, which never raises.
+        """Returns the reference for the event once the object is stored, else ``None``. Never raises.
 
-        ``secrets`` are those that were part of the exchange: they go whatever they look like.
+        ``secrets`` are the known secrets of the request; they are masked whatever they look like.
         """
         if self._store is None:
             return None
-        if self._now() < self._rests_until:
+        if self._now() < self._paused_until:
             payloads_total.add(1, {"kind": payload.kind, "stored": False})
             return None
         at = datetime.now(UTC)
@@ -105,7 +105,7 @@ class Payloads:
                 document = _document(payload, self._service, at, secrets)
                 await self._store.put(key, document, "application/json", encryption=self._encryption)
         except Exception as exc:
-            self._rests_until = self._now() + REST.total_seconds()
+            self._paused_until = self._now() + REST.total_seconds()
             payloads_total.add(1, {"kind": payload.kind, "stored": False})
             get_logger().warning("payload.not_kept", error=type(exc).__name__, kind=payload.kind)
             return None
@@ -118,7 +118,7 @@ def harmless(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def readable(body: bytes, largest: int = LARGEST) -> str:
-    """As much of a body as a payload takes; bytes that are no text stay recognisable, and become four characters."""
+    """The beginning of a body, up to the limit; a byte that is not text is shown as a four-character escape."""
     return body[: largest + MARGIN].decode("utf-8", "backslashreplace")[: largest + MARGIN]
 
 
@@ -139,7 +139,7 @@ def _document(payload: Payload, service: str, at: datetime, secrets: Collection[
 
 
 def _cut(clean: str, payload: Payload) -> tuple[str, bool]:
-    """Only after the secrets were taken out: no half of one stays where the body was cut."""
+    """Cut after the secrets are masked, so that no partial secret remains at the cut."""
     encoded = clean.encode()
     most = payload.largest + MARGIN
     whole = encoded[:-MARGIN] if payload.size > most or len(payload.body or "") >= most else encoded

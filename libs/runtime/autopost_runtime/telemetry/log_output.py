@@ -16,7 +16,7 @@ from typing import Protocol, TextIO
 from autopost_runtime.telemetry import metrics
 
 PAGE = 4096
-"""What a pipe that is writable takes at once."""
+"""A writable pipe accepts this many bytes without blocking."""
 PATIENCE = timedelta(milliseconds=500)
 """Time limit for a slow reader."""
 STUCK = timedelta(seconds=30)
@@ -40,8 +40,8 @@ class Descriptor:
         self._poll.register(descriptor, select.POLLOUT)
         self._lock = threading.Lock()
         self._rest = b""
-        """Of a line that was begun: it comes before any other, or two lines would be one."""
-        self._hurried_until = float("-inf")
+        """The unwritten end of a line; it is written before the next line, so that lines do not merge."""
+        self._no_wait_until = float("-inf")
 
     def write(self, text: str) -> None:
         with self._lock:
@@ -54,10 +54,10 @@ class Descriptor:
                 _lost.add(1, {"reason": _reason(exc)})
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """There is no buffer."""
 
     def _written(self, line: bytes) -> bytes:
-        """What is left of it: nothing, or its end when the beginning went out. Raises when none of it did."""
+        """The unwritten rest of the line. Raises when nothing of it was written."""
         left = line
         try:
             while left:
@@ -69,14 +69,14 @@ class Descriptor:
         return left
 
     def _wait(self) -> None:
-        wait = 0.0 if time.monotonic() < self._hurried_until else PATIENCE.total_seconds()
+        wait = 0.0 if time.monotonic() < self._no_wait_until else PATIENCE.total_seconds()
         if not self._poll.poll(wait * 1000):
-            self._hurried_until = time.monotonic() + STUCK.total_seconds()
+            self._no_wait_until = time.monotonic() + STUCK.total_seconds()
             raise BlockingIOError(errno.EAGAIN, "the reader of standard output is gone")
 
 
 class Stream:
-    """A file that is no descriptor, as tests have, or none at all."""
+    """A file without a descriptor, as in tests, or no file."""
 
     def __init__(self, file: TextIO | None) -> None:
         self._file = file
@@ -91,12 +91,12 @@ class Stream:
             _lost.add(1, {"reason": _reason(exc)})
 
     def flush(self) -> None:
-        """Done with each line."""
+        """Each write flushes."""
 
 
 def output_of(file: TextIO | None) -> Output:
-    """``None`` is what Python makes of a standard output that was closed before the start. Its number may belong to a
-    connection by now, so nothing is written there."""
+    """``None`` is a standard output that was closed before the start. Its descriptor may now belong to a connection, so
+    nothing is written to it."""
     try:
         return Stream(None) if file is None else Descriptor(file.fileno())
     except (io.UnsupportedOperation, OSError, ValueError):

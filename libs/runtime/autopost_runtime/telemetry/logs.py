@@ -1,8 +1,7 @@
 """Structured logs: one JSON object per line, with the ids of the current trace.
 
-Everything a library writes through ``logging`` takes the same path. Values pass the redactor last, and a
-control character in a payload can start neither a new line nor a new field. A line that cannot be written is lost and
-counted, see ``log_output``.
+Log lines of libraries (``logging``) take the same path. The redactor runs last, and a control character in a payload
+can start neither a new line nor a new field. A line that cannot be written is lost and counted, see ``log_output``.
 """
 
 import logging
@@ -35,8 +34,8 @@ QUIET = (
     "opentelemetry",
 )
 
-_LINE_BREAKERS = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""And lone surrogates, which cannot be encoded."""
+_LINE_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Includes lone surrogates, which cannot be encoded."""
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _DEEPEST = 8
 _Event = MutableMapping[str, Any]
@@ -72,7 +71,7 @@ def _processors(service: str, log_format: LogFormat) -> list[Processor]:
         add_service,
         add_trace,
         add_exception,
-        Redactor(_CONTROLS if log_format == "console" else _LINE_BREAKERS),
+        Redactor(_CONTROLS if log_format == "console" else _LINE_BREAKS),
     ]
 
 
@@ -85,13 +84,13 @@ def add_trace(_: Any, __: str, event: _Event) -> _Event:
 
 
 def add_exception(_: Any, __: str, event: _Event) -> _Event:
-    """Type, message and where it was raised; no locals, which hold what must not be logged."""
+    """Type, message and stack; no locals, because they may contain secrets."""
     info = event.pop("exc_info", None)
     exc = sys.exc_info()[1] if info is True else info[1] if isinstance(info, tuple) else info
     if isinstance(exc, BaseException):
         event["error"] = {
             "type": type(exc).__qualname__,
-            "message": _words_of(exc),
+            "message": _text_of(exc),
             "cause": type(exc.__cause__).__qualname__ if exc.__cause__ else None,
             "at": [
                 f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}"
@@ -102,9 +101,9 @@ def add_exception(_: Any, __: str, event: _Event) -> _Event:
 
 
 class Redactor:
-    """Masks secrets by name and by look, anywhere in the event, and escapes what breaks a line."""
+    """Masks secrets by name and by pattern anywhere in the event, and escapes line breaks."""
 
-    def __init__(self, controls: re.Pattern[str] = _LINE_BREAKERS) -> None:
+    def __init__(self, controls: re.Pattern[str] = _LINE_BREAKS) -> None:
         self._controls = controls
 
     def __call__(self, _: Any, __: str, event: _Event) -> _Event:
@@ -116,17 +115,17 @@ class Redactor:
         if names_a_secret(name):
             return MASK
         if isinstance(value, dict) and depth < _DEEPEST:
-            return {self._text(key): self._clean(_words_of(key), inner, depth + 1) for key, inner in value.items()}
+            return {self._text(key): self._clean(_text_of(key), inner, depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
             return [self._clean("", inner, depth + 1) for inner in value]
         return self._text(value)
 
     def _text(self, value: Any) -> str:
-        return self._controls.sub(_escape, redact(_words_of(value)))
+        return self._controls.sub(_escape, redact(_text_of(value)))
 
 
-def _words_of(value: Any) -> str:
-    """What cannot say what it is must not fail whoever logs it."""
+def _text_of(value: Any) -> str:
+    """An object whose ``str()`` raises must not fail the log call."""
     try:
         return str(value)
     except Exception as exc:

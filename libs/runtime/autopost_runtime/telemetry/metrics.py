@@ -1,7 +1,7 @@
 """Metrics kept as plain numbers and rendered as Prometheus text on request.
 
-A count takes less than a microsecond, so it can be in the path of every delivery; with the SDK it took twenty. Metrics
-belong to the process: there is no setup and no shutdown.
+A count takes less than a microsecond, so every delivery can be counted; the SDK took twenty. Metrics are global to the
+process: there is no setup and no shutdown.
 """
 
 from bisect import bisect_left
@@ -45,12 +45,12 @@ class Counter:
     def read(self) -> Metric:
         family = CounterMetricFamily(self.name, self.description)
         for key, total in list(self._totals.items()):
-            family.add_sample(f"{self.name}_total", _words(key), total)
+            family.add_sample(f"{self.name}_total", _label_texts(key), total)
         return family
 
 
 class Series:
-    """What a histogram has under one set of labels; kept by whoever records often."""
+    """The data of a histogram for one set of labels; frequent callers keep a reference."""
 
     __slots__ = ("counts", "total")
 
@@ -66,7 +66,7 @@ class Series:
 
 
 class Histogram:
-    """Of seconds."""
+    """A histogram of seconds."""
 
     kind: ClassVar[str] = "histogram"
 
@@ -91,7 +91,7 @@ class Histogram:
     def read(self) -> Metric:
         family = HistogramMetricFamily(self.name, self.description)
         for key, series in [(key, one) for key, one in self._series.items() if any(one.counts)]:
-            labels, below = _words(key), 0
+            labels, below = _label_texts(key), 0
             for bound, count in zip((*map(str, SECONDS), "+Inf"), series.counts, strict=True):
                 below += count
                 family.add_sample(f"{self.name}_bucket", {"le": bound, **labels}, below)
@@ -110,11 +110,11 @@ class Gauge:
         family = GaugeMetricFamily(self.name, self.description)
         readings = self.callback()
         for one in [Observation(readings)] if isinstance(readings, int | float) else readings:
-            family.add_sample(self.name, _words(tuple(one.labels.items())), one.value)
+            family.add_sample(self.name, _label_texts(tuple(one.labels.items())), one.value)
         return family
 
 
-class _Everything:
+class _Collector:
     def collect(self) -> Iterator[Metric]:
         for instrument in list(_instruments.values()):
             yield instrument.read()
@@ -122,12 +122,12 @@ class _Everything:
 
 _instruments: dict[str, Counter | Histogram | Gauge] = {}
 _registry = CollectorRegistry()
-_registry.register(_Everything())
+_registry.register(_Collector())
 ProcessCollector(registry=_registry)
 
 
 def counter(name: str, description: str = "") -> Counter:
-    """One name is one instrument; made anywhere, even at import."""
+    """Returns the instrument of this name; safe to call at import."""
     found = _instruments.setdefault(name, Counter(name, description))
     if not isinstance(found, Counter):
         raise TypeError(f"{name} is already a {found.kind}")
@@ -142,7 +142,7 @@ def histogram(name: str, description: str = "") -> Histogram:
 
 
 def gauge(name: str, description: str, callback: Callable[[], Readings]) -> None:
-    """Asked at each scrape: a number, or one ``Observation`` per label set. The last callback given counts."""
+    """``callback`` runs at each scrape and returns a number or one ``Observation`` per label set. The last one wins."""
     found = _instruments.setdefault(name, Gauge(name, description, callback))
     if not isinstance(found, Gauge):
         raise TypeError(f"{name} is already a {found.kind}")
@@ -150,7 +150,7 @@ def gauge(name: str, description: str, callback: Callable[[], Readings]) -> None
 
 
 def forget() -> None:
-    """Every count begins anew, as after a restart."""
+    """Reset all counts, as after a restart."""
     for instrument in _instruments.values():
         if not isinstance(instrument, Gauge):
             instrument.forget()
@@ -160,5 +160,5 @@ def render() -> bytes:
     return generate_latest(_registry)
 
 
-def _words(key: _Key) -> dict[str, str]:
+def _label_texts(key: _Key) -> dict[str, str]:
     return {name: str(value) for name, value in sorted(key)}

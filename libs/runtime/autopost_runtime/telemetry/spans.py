@@ -14,7 +14,7 @@ from autopost_runtime.secrets.redaction import MASK, names_a_secret, redact
 
 
 def exporters(service: str, config: ServiceConfig) -> list[SpanExporter]:
-    """Imported where they are used: each costs a start 150 ms, and most processes need at most one."""
+    """Exporters are imported on use: each import takes 150 ms, and most processes need at most one."""
     chosen: list[SpanExporter] = []
     if config.otlp_endpoint:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -33,7 +33,7 @@ def _trace_file(folder: Path, service: str) -> Path:
 
 
 class RedactingExporter(SpanExporter):
-    """Runs in the exporting thread, so the path of a post does not pay for it."""
+    """Runs in the exporter thread, so it adds no latency to a post."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -49,7 +49,7 @@ class RedactingExporter(SpanExporter):
 
 
 def redact_span(span: ReadableSpan) -> ReadableSpan:
-    """The span itself when there is nothing to hide, which is nearly always."""
+    """Returns the same span when there is nothing to redact, the usual case."""
     return span if _is_clean(span) else _redacted(span)
 
 

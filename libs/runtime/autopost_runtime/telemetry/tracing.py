@@ -1,7 +1,7 @@
 """Traces, set up once per process.
 
-Spans leave in batches through a redacting exporter, to OTLP and/or a JSON file. Before ``setup`` everything here
-works and records nothing, so code never asks whether it ran.
+Spans are exported in batches through a redacting exporter, to OTLP and/or a JSON file. Before ``setup`` all functions
+work and record nothing, so callers need no check.
 """
 
 import threading
@@ -24,7 +24,7 @@ from autopost_runtime.telemetry.spans import exporters
 
 NAME = "autopost"
 FLUSH_LIMIT = 1.5
-"""A collector that does not answer must not hold up a service that was told to stop."""
+"""A collector that does not respond must not delay the stop of a service."""
 
 _propagator = TraceContextTextMapPropagator()
 _no_tracer = trace.NoOpTracer()
@@ -34,7 +34,7 @@ _ids = RandomIdGenerator()
 class _Providers:
     def __init__(self, resource: Resource, span_exporters: Sequence[SpanExporter]) -> None:
         self.exporting = bool(span_exporters)
-        # Ids are needed always, recordings only to be sent; what is sent, OTEL_TRACES_SAMPLER says.
+        # Trace ids are always needed, recorded spans only for export; OTEL_TRACES_SAMPLER selects the exported ones.
         sampler = None if self.exporting else ParentBased(ALWAYS_OFF)
         self.traces = TracerProvider(sampler, resource, shutdown_on_exit=False)
         for exporter in span_exporters:
@@ -52,7 +52,7 @@ def setup(service: str, config: ServiceConfig) -> None:
 
 
 def shutdown() -> None:
-    """Sends what is left, for at most ``FLUSH_LIMIT`` seconds."""
+    """Export the remaining spans, for at most ``FLUSH_LIMIT`` seconds."""
     global _providers
     if _providers is None:
         return
@@ -67,12 +67,12 @@ def tracer() -> trace.Tracer:
 
 
 def serving(method: str, route: str, traceparent: str | None) -> AbstractContextManager[Span]:
-    """The current span while a request is answered; it goes on with the caller's trace.
+    """The current span of a request; it continues the caller's trace.
 
-    What nobody will see is only named: an SDK's span costs as much as all the rest of a small request.
+    A span that will not be exported only gets ids: a span of the SDK costs as much as the rest of a small request.
     """
     if traceparent is None and _providers is not None and not _providers.exporting:
-        return _Named()
+        return _IdsOnly()
     return tracer().start_as_current_span(
         f"{method} {route}",
         context=context_from(traceparent),
@@ -81,8 +81,8 @@ def serving(method: str, route: str, traceparent: str | None) -> AbstractContext
     )
 
 
-class _Named:
-    """A span that begins a trace of its own, has its ids and records nothing."""
+class _IdsOnly:
+    """A span with ids that starts a new trace and records nothing."""
 
     def __enter__(self) -> Span:
         span = _Unrecorded(_ids.generate_trace_id(), _ids.generate_span_id())
@@ -94,7 +94,7 @@ class _Named:
 
 
 class _Unrecorded(trace.NonRecordingSpan):
-    """It is asked for its name several times, and hardly ever for more."""
+    """The ids are read several times, the span context rarely; so it is built on demand."""
 
     def __init__(self, trace_id: int, span_id: int) -> None:
         self._numbers = trace_id, span_id
@@ -106,7 +106,7 @@ class _Unrecorded(trace.NonRecordingSpan):
 
 
 def exporting() -> bool:
-    """Whether spans leave this process; what costs more than it should may be left out when not."""
+    """Whether spans are exported; if not, callers may skip expensive attributes."""
     return _providers is not None and _providers.exporting
 
 
@@ -129,7 +129,7 @@ def current_trace_id() -> str | None:
 
 
 def context_from(traceparent: str | None) -> Context:
-    """An empty context, so a new trace, when there is none or it is not a traceparent."""
+    """Without a valid traceparent an empty context, which starts a new trace."""
     return _propagator.extract({"traceparent": traceparent} if traceparent else {}, Context())
 
 

@@ -39,10 +39,10 @@ _encode = msgspec.msgpack.encode
 
 
 def main(memory: int) -> None:
-    for name in (signal.SIGINT, signal.SIGTERM):  # they are for the service, which then closes our input
+    for name in (signal.SIGINT, signal.SIGTERM):  # the service handles them and then closes our input
         signal.signal(name, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    with suppress(ValueError, OSError):  # not every system can
+    with suppress(ValueError, OSError):  # not supported on every system
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     calls, results = sys.stdin.buffer, sys.stdout.buffer
@@ -59,7 +59,7 @@ def _result(call: WorkerCall) -> Returned | WorkerFailure:
     try:
         return Returned(result=msgspec.Raw(_encode(function(decoder.decode(call.argument)))))
     except MemoryError:
-        raise  # what is left of this process is not to be relied on
+        raise  # the state of this process is no longer reliable
     except Exception as exc:
         return WorkerFailure(code=type(exc).__name__)
     finally:

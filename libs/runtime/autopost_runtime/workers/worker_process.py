@@ -1,4 +1,4 @@
-"""Run functions on foreign input in worker processes, with limits of CPU time and memory per call.
+"""Run functions on untrusted input in worker processes, with limits of CPU time and memory per call.
 
 Threads are not enough: much of the standard library holds the GIL. A call is a top-level function with one argument;
 argument and result are msgspec types, and no environment or open file is passed. A worker over its limit is killed and
@@ -24,12 +24,12 @@ from autopost_runtime.workers.worker_main import Returned, WorkerCall, WorkerFai
 CPU_LIMIT = timedelta(seconds=1)
 MEMORY_LIMIT = 1024**3
 PATIENCE = 20
-"""How many times its CPU limit a call may take by the clock: on a busy machine a worker waits for a core."""
+"""The wall-clock limit of a call as a multiple of its CPU limit: on a busy machine a worker waits for a core."""
 
 START_LIMIT = timedelta(seconds=10)
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR")
-_ENDED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
+_KILLED_BY_SYSTEM = (-signal.SIGKILL, -signal.SIGTERM)
 _HEAD = struct.Struct(">I")
 
 Argument = TypeVar("Argument")
@@ -60,8 +60,8 @@ class _WorkerEndedError(Exception):
 class WorkerProcesses:
     """At most ``processes`` at a time, each started when first needed and kept for the next call.
 
-    Calls are made on behalf of someone (a workspace): each has at most ``per_holder`` of the workers, at most
-    ``waiting`` calls in the queue, and the queues are served in turn.
+    Each holder (a workspace) has at most ``per_holder`` of the workers and at most ``waiting`` queued calls; the queues
+    are served round-robin.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class WorkerProcesses:
             await _end(self._idle.pop())
 
     async def run(self, function: Callable[[Argument], Result], argument: Argument, *, holder: Hashable) -> Result:
-        """Raises ``TooComplex``, ``CallFailed`` and ``QueueFull``; nothing is kept of such a call."""
+        """Raises ``TooComplex``, ``CallFailed`` and ``QueueFull``."""
         call = _encode(WorkerCall(function=_name(function), cpu=self._cpu.total_seconds(), argument=_raw(argument)))
         async with self._slots.slot(holder):
             match await self._ask(call):
@@ -96,11 +96,11 @@ class WorkerProcesses:
                     raise CallFailed(code)
 
     async def _ask(self, call: bytes) -> Returned | WorkerFailure:
-        """Asked again once when the system ended the worker, which is no fault of the call."""
+        """Retry once when the system killed the worker, because the call is not the cause."""
         try:
             return await self._exchange(call)
         except _WorkerEndedError as ended:
-            if ended.returncode not in _ENDED_BY_OTHERS:
+            if ended.returncode not in _KILLED_BY_SYSTEM:
                 raise TooComplex from None
         try:
             return await self._exchange(call)
@@ -118,14 +118,14 @@ class WorkerProcesses:
         except (asyncio.IncompleteReadError, OSError):
             await _end(worker)
             raise _WorkerEndedError(worker.returncode) from None
-        except BaseException:  # half an answer may be in the pipe
+        except BaseException:  # a partial response may be in the pipe
             await asyncio.shield(_end(worker))
             raise
         self._idle.append(worker)
         return _decoder.decode(answer)
 
     def _idle_worker(self) -> asyncio.subprocess.Process | None:
-        """One that still lives: the system may have ended it meanwhile."""
+        """A worker that is still running: the system may have killed an idle one."""
         while self._idle:
             worker = self._idle.pop()
             if worker.returncode is None:
@@ -147,7 +147,7 @@ def _result_decoder(function: Callable[..., object]) -> msgspec.msgpack.Decoder[
 
 
 async def _start(memory: int) -> asyncio.subprocess.Process:
-    """Without our environment: there are secrets in it."""
+    """Our environment is not passed, because it contains secrets."""
     env = {name: value for name, value in os.environ.items() if name in _INHERITED or name.startswith("PYTHON")}
     return await asyncio.create_subprocess_exec(
         sys.executable,
@@ -170,7 +170,7 @@ async def _exchanged(worker: asyncio.subprocess.Process, call: bytes) -> bytes:
 
 
 async def _end(worker: asyncio.subprocess.Process) -> None:
-    """One that has ended is not killed: the kill would take its exit status before the loop does."""
+    """A worker that has ended is not killed, because ``kill`` would consume its exit status before the loop does."""
     if worker.stdout is None or not worker.stdout.at_eof():
         with suppress(ProcessLookupError):
             worker.kill()

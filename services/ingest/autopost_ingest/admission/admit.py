@@ -121,7 +121,7 @@ class Admission:
         return RequestAccounting(self, self._requests, request, endpoint)
 
     async def account(self, request: web.Request, endpoint: Endpoint, exc: BaseException) -> None:
-        """Record a failed request. Raises the problem to answer with, where it is not ``exc`` itself."""
+        """Record a failed request. Raises the problem for the response if it is not ``exc`` itself."""
         match exc:
             case InvalidPost():
                 await self._reject(request, endpoint, "unprocessable", 422)
@@ -192,7 +192,7 @@ SECRET_HEADERS = ("X-Webhook-Secret", "X-Max-Bot-Api-Secret", "webhook-signature
 
 
 def unknown(request: web.Request) -> HttpProblem:
-    """The same for a missing, wrong or disabled secret, also if it was disabled a moment ago."""
+    """The same response for a missing, wrong or disabled secret, also right after it was disabled."""
     if _is_signed(request):
         return unauthorized("signature does not match any secret of an enabled endpoint with this id")
     return unauthorized("unknown or missing secret; send it as Authorization: Bearer or X-Webhook-Secret")
@@ -235,7 +235,7 @@ def inactive(status: str) -> HttpProblem:
 
 
 def _secrets_in(request: web.Request) -> tuple[str, ...]:
-    """Every secret in the request. Some senders repeat it in the body, so samples mask it."""
+    """Every secret in the request. Samples mask it, because some senders repeat it in the body."""
     named = (_secret(request), *(request.headers.get(name) for name in SECRET_HEADERS))
     return tuple({secret for secret in named if secret})
 

@@ -1,11 +1,11 @@
 """Admit pushes of one endpoint in batches: those that arrive during a call share the next call.
 
-A push to an idle endpoint is sent at once. Under load one transaction admits everything that arrived during the call
-before, which makes many posts cheap. The second call waits until it has as many pushes as the first, or until the first
-has returned, so that both carry the same load.
+A push to an idle endpoint is sent at once. Under load one transaction admits everything that arrived during the
+previous call, which lowers the cost per post. The second call waits until it has as many pushes as the first, or until
+the first has returned, so that both have the same load.
 
-Posts to few channels cost this process as much as the database, and neither may wait for the other. So a batch takes at
-most half of the pushes in sight; the other half is read and answered meanwhile. A second call runs beside the first
+Posts to few channels cost this process as much as the database, and both should be busy at the same time. So a batch
+takes at most half of the known pushes; the other half is read and answered meanwhile. A second call runs in parallel
 only when pushes arrive faster than that.
 """
 
@@ -21,7 +21,7 @@ from autopost_ingest.errors import AtCapacity
 from autopost_ingest.gateway import Endpoint, Gateway, Push, Verdict
 
 MAX_CALLS = 2
-"""Concurrent calls per endpoint: one is in the database while the results of the other are handed out."""
+"""Concurrent calls per endpoint: one runs in the database while the results of the other are sent."""
 
 FEW_CHANNELS = 8
 """From this number on the database does most of the work, so two calls run as soon as both have pushes."""
@@ -39,7 +39,7 @@ POST_ERROR_CLASSES = frozenset({"21", "22", "23", "54", "AP"})
 """SQLSTATE classes that one post can cause: rows, values, keys, size and our own contracts; never timeouts."""
 
 CONFLICTS = frozenset({"40001", "40P01"})
-"""Retried once, alone: it holds fewer locks then, and existing content is looked up first."""
+"""Each post is retried once and alone: it then holds fewer locks, and existing content is looked up first."""
 
 
 Result = Verdict | Exception
@@ -54,14 +54,14 @@ class EndpointQueue:
     """The pushes of one endpoint that wait for a call."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()  # kept: each lookup is a system call
+        self._loop = asyncio.get_running_loop()  # cached, because each look-up is a system call
         self.running = 0
         self.in_flight = 0
         """Pushes in running calls."""
         self.last_batch = 0
-        """Size of the last finished batch: its senders are about to post again."""
+        """Size of the last finished batch: its senders will probably post again."""
         self.channels = MAX_DELIVERIES
-        """Channels that recent posts went to; until it is known, batches hold one post."""
+        """Channels per recent post; until it is known, batches have one post."""
         self._waiting: deque[QueuedPush] = deque()
 
     def add(self, push: Push) -> asyncio.Future[Verdict]:
@@ -73,7 +73,7 @@ class EndpointQueue:
         return verdict
 
     def needs_call(self) -> bool:
-        """At once when none runs; a second one when enough pushes wait to be worth its cost."""
+        """The first call starts at once; the second one when enough pushes wait to be worth its cost."""
         if not self.running:
             return bool(self._waiting)
         enough = self.in_flight if self.channels >= FEW_CHANNELS else max(CALL_COST, self.in_flight * 3 // 2)
@@ -97,7 +97,7 @@ class EndpointQueue:
         self.last_batch = len(batch)
 
     def next_batch(self) -> list[QueuedPush]:
-        """As many pushes as one call takes, without those whose request was cancelled."""
+        """The pushes for one call, without those whose request was cancelled."""
         batch: list[QueuedPush] = []
         size = 0
         most = max(1, min(MAX_POSTS, MAX_DELIVERIES // self.channels))
@@ -139,7 +139,7 @@ class AdmissionBatcher:
         calls.add_done_callback(self._calls.discard)
 
     async def _admit_waiting(self, endpoint: Endpoint, queue: EndpointQueue) -> None:
-        """Calls in a row while pushes wait. Pushes of the same loop iteration are already in the queue."""
+        """Consecutive calls while pushes wait. Pushes of the same loop iteration are already in the queue."""
         batch: list[QueuedPush] | None = self._take(endpoint, queue)
         try:
             async with self._gateway.on_one_connection() as gateway:
@@ -161,7 +161,7 @@ class AdmissionBatcher:
     async def _admit_batch(
         self, gateway: Gateway, endpoint: Endpoint, queue: EndpointQueue, batch: list[QueuedPush]
     ) -> list[QueuedPush] | None:
-        """The next batch for this connection, if any. Results are handed out in the next loop iteration, when the
+        """Returns the next batch for this connection, if any. Results are sent in the next loop iteration, when the
         database already has its next call."""
         results: Sequence[Result] = ()
         try:
@@ -206,7 +206,7 @@ class AdmissionBatcher:
 
 
 def _may_be_caused_by_one_post(exc: Exception) -> bool:
-    """Whether one post can have rolled back the batch. Any other error would hit each post again, after its timeout."""
+    """Whether one post can have rolled back the batch. Other errors would repeat for each post, after its timeout."""
     state = _sqlstate(exc)
     return state[:2] in POST_ERROR_CLASSES or state in CONFLICTS
 

@@ -16,14 +16,14 @@ from autopost_ingest.gateway import Endpoint, EndpointKind, Gateway
 
 TTL = timedelta(seconds=1)
 MAX_ENTRIES = 10_000
-"""Per store: hits and misses have one each."""
+"""For hits and for misses each."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class TtlCache(Generic[K, V]):
-    """Cache with a time to live. Misses are stored apart, so that invented keys cannot evict real ones."""
+    """Cache with a time to live. Misses are stored separately, so that invented keys cannot evict real ones."""
 
     def __init__(self, read: Callable[[K], Awaitable[V]], ttl: timedelta = TTL) -> None:
         self._read = read

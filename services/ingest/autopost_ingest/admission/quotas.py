@@ -23,11 +23,11 @@ class Holder(Struct, frozen=True, cache_hash=True):
 
 
 UNAUTHENTICATED = Holder("unauthenticated", EIGHTH)
-"""Requests that name an unknown endpoint share this quota.
+"""The quota of all requests with an unknown endpoint id.
 
-Known endpoints have a quota each. So whoever fills this one can tell an existing id (401) from an unknown one (503).
-That is accepted: with one quota for both, made-up ids would crowd out all senders, and a quota per made-up id is no
-bound. An id is no secret.
+Each known endpoint has its own quota. So a client that exhausts this one can distinguish an existing id (401) from an
+unknown one (503). That is accepted, because an id is not secret: with a shared quota, invented ids would block all
+senders, and a quota per invented id would be no limit.
 """
 
 
@@ -50,7 +50,7 @@ class HeldBytes(Struct):
 
 
 class MemoryQuota:
-    """Counts received bytes per holder. Announced bytes do not count: they cost a sender nothing."""
+    """Counts received bytes per holder. A Content-Length does not count, because it costs a sender nothing."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory

@@ -1,7 +1,7 @@
-"""Local token bucket per endpoint: refuses requests that are certainly too fast without asking the database.
+"""Local token bucket per endpoint: refuses requests that are certainly too fast without a database call.
 
-It is as deep as the shared bucket in the database and counts this replica alone, so it never refuses a request that the
-shared one would accept.
+It has the depth of the shared bucket in the database and counts only this replica, so it never refuses a request that
+the shared one would accept.
 """
 
 import time

@@ -9,7 +9,7 @@ from msgspec import Struct
 from autopost_ingest.gateway import Endpoint
 
 LARGEST = 32 * 1024
-"""Bytes of a stored body. Searching it for secrets takes time, and a sender decides its content."""
+"""Bytes of a stored body. A limit, because the search for secrets takes time and the sender chooses the content."""
 
 
 class Sample(Struct, frozen=True):

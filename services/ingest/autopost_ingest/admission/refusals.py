@@ -100,7 +100,7 @@ class Refusals:
             pass
 
     async def _write_failure(self, failure: Failure) -> bool:
-        """``False`` when it must be retried later. It is taken from the deque first, which may fill up meanwhile."""
+        """``False`` when it must be retried later. It is removed from the deque first, which may fill up meanwhile."""
         try:
             await self._gateway.fail_push(*failure)
         except Exception as exc:

@@ -31,7 +31,7 @@ SHORTEST_KEY = 24
 TOLERANCE = timedelta(minutes=5)
 MAX_SIGNATURES = 10
 MAX_SECRETS = 2
-"""Current and next. A dummy key stands in for a missing one, so that timing does not tell."""
+"""Current and next. A dummy key replaces a missing one, so that timing reveals nothing."""
 
 DUMMY_KEY = bytes(32)
 """Used in place of a missing secret."""

@@ -43,7 +43,7 @@ class Profiles:
 
 
 def compile_for(normalized: Normalized, profiles: tuple[Profile, ...]) -> list[dict[str, Any]]:
-    """The renderings to enqueue with: one per profile, a plan or its problems."""
+    """The renderings for enqueueing: one per profile, a plan or its problems."""
     return [rendering(normalized, profile) for profile in profiles]
 
 
@@ -57,7 +57,7 @@ def needs_upload(problems: Sequence[Problem]) -> bool:
 
 
 def under(policy: UploadPolicy, profile: Profile) -> Profile:
-    """``policy`` holds for the channels whose settings do not say otherwise."""
+    """``policy`` is the default for channels whose settings have no upload policy."""
     own = profile.settings.get("upload_policy", {})
     if not policy or not isinstance(own, dict):
         return profile
@@ -73,7 +73,7 @@ def rendering_of(compiled: Compiled) -> dict[str, Any]:
     if compiled.template_version is not None:
         base["template_version"] = str(compiled.template_version)
     if compiled.plan is None:
-        return base | {"problems": [_told(problem) for problem in compiled.problems]}
+        return base | {"problems": [_stored_problem(problem) for problem in compiled.problems]}
     plan = compiled.plan
     return base | {
         "plan_hash": plan.digest(),
@@ -83,7 +83,7 @@ def rendering_of(compiled: Compiled) -> dict[str, Any]:
     }
 
 
-def _told(problem: Problem) -> Problem:
-    """The problem as stored with events and deliveries. Messages are short and redacted already; this is the safety
-    net."""
+def _stored_problem(problem: Problem) -> Problem:
+    """The problem as stored with events and deliveries. Messages are already short and redacted; this is a second
+    check."""
     return Problem(problem.code, quoted(problem.field), quoted(problem.message, LONGEST_PROBLEM))

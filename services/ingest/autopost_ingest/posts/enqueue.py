@@ -25,7 +25,7 @@ from autopost_ingest.posts.offload import Offload
 
 
 class Decision(Protocol):
-    """What the database decided about a post that was offered with renderings."""
+    """The database's decision about a post with its renderings."""
 
     @property
     def verdict(self) -> str: ...
@@ -94,7 +94,7 @@ class Enqueuer:
         return self.with_renderings(endpoint.workspace_id, request, normalized, admit)
 
     async def _stage(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
-        """Store the whole request; the post is created from it when its media is known."""
+        """Store the whole request; the post is created from it when its media is fetched."""
         if self._staged is None:
             place = next(place for place, medium in enumerate(normalized.content.media) if medium.url is not None)
             raise InvalidPost(
@@ -172,8 +172,8 @@ def stored(content: Content) -> Content | dict[str, Any]:
         return replace(
             content, media=tuple(replace(each, url=None) if each.blob_ref else each for each in content.media)
         )
-    said: dict[str, Any] = {"type": content.type, "text": content.text}
+    fields: dict[str, Any] = {"type": content.type, "text": content.text}
     if content.parse_mode or content.links or content.buttons or not content.text:
-        said |= {"parse_mode": content.parse_mode, "links": content.links, "buttons": content.buttons}
-        return {name: value for name, value in said.items() if value}
-    return said
+        fields |= {"parse_mode": content.parse_mode, "links": content.links, "buttons": content.buttons}
+        return {name: value for name, value in fields.items() if value}
+    return fields

@@ -34,7 +34,7 @@ HASH_VERSION = 2
 NORMALIZATION_VERSION = 2
 
 _SPACES = re.compile(r"[ \t\v\f\x1c-\x1f]+")
-"""Spaces that do not break, and those of a width of their own, are there for a reason."""
+"""Non-breaking spaces and spaces of a special width are kept, because senders use them on purpose."""
 _LINE_ENDS = re.compile(" ?\n ?")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _CODE_BEGINS = re.compile(r"<(pre|code)\b", re.IGNORECASE)
@@ -42,7 +42,7 @@ _CODE_ENDS = {tag: re.compile(rf"</{tag}\b", re.IGNORECASE) for tag in ("pre", "
 _BLOB_REF = re.compile(r"sha256:[0-9a-f]{64}")
 _LABEL = "[0-9a-z_-]{1,63}"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?|[0-9a-f.]*:[0-9a-f:.]*(%[\w.~%-]+)?", re.ASCII | re.IGNORECASE)
-"""A host name in ASCII, or an address; the URL parser has checked what is in brackets."""
+"""An ASCII host name or an IP address; the URL parser has already checked the part in brackets."""
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Some parsers drop these characters, which gives a different URL."""
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
@@ -79,7 +79,7 @@ def normalize(request: PostRequest) -> Normalized:
 
 
 def routing_tags(request: PostRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tags of the post and the tags of the channels it is for."""
+    """The tags of the post, and the channel tags of its routing."""
     return _tags(request.tags), _tags(request.routing.channel_tags)
 
 
@@ -98,13 +98,13 @@ def _content(request: PostRequest) -> Content:
 
 
 def content_hash(content: Content) -> str:
-    """The same before and after the media of the post was looked up."""
-    said = replace(content, media=tuple(map(_said, content.media))) if content.media else content
-    return sha256(_encode_sorted(said)).hexdigest()
+    """The hash is the same before and after the look-up of the media."""
+    hashed = replace(content, media=tuple(map(_sender_fields, content.media))) if content.media else content
+    return sha256(_encode_sorted(hashed)).hexdigest()
 
 
-def _said(medium: Medium) -> Medium:
-    """Only what the sender gave, without facts found later."""
+def _sender_fields(medium: Medium) -> Medium:
+    """Only the fields of the sender, without properties found later."""
     return Medium(
         type=medium.type,
         blob_ref=medium.blob_ref,
@@ -199,13 +199,13 @@ def _code(text: str, parse_mode: ParseMode | None) -> Iterable[tuple[int, int]]:
 
 
 def _code_in_html(text: str) -> Iterator[tuple[int, int]]:
-    """Code that never ends is none."""
-    at, endless = 0, set[str]()
+    """An unclosed code tag is not code."""
+    at, unclosed = 0, set[str]()
     while begins := _CODE_BEGINS.search(text, at):
         at, tag = begins.end(), begins[1].lower()
-        ends = None if tag in endless else _CODE_ENDS[tag].search(text, at)
+        ends = None if tag in unclosed else _CODE_ENDS[tag].search(text, at)
         if ends is None:
-            endless.add(tag)
+            unclosed.add(tag)
         else:
             at = ends.end()
             yield begins.start(), at
@@ -232,7 +232,7 @@ def canonical_url(text: str) -> str | None:
 
 
 def _rows(buttons: tuple[Button | tuple[Button, ...], ...]) -> tuple[tuple[Button, ...], ...]:
-    """A button outside a row is a row of its own."""
+    """A button outside a row becomes its own row."""
     rows = (_row(row, f"buttons[{place}]") for place, row in enumerate(buttons))
     return tuple(row for row in rows if row)
 

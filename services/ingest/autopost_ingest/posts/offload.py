@@ -1,7 +1,7 @@
 """Parse, normalise and compile posts without blocking the event loop: small ones here, the others in worker processes.
 
-Size decides, so that work done here stays far below the 50 ms that the loop may be blocked; ordinary posts are small. A
-post that takes a worker more than one second of CPU time is refused.
+The size limits keep the work in this process far below the 50 ms that may block the event loop; ordinary posts are
+small. A post that takes a worker more than one second of CPU time is refused.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ SMALL_SIGNS = 400
 """Markup characters compiled in this process: at worst 40 µs each; ordinary posts have fewer."""
 SIGNS: Mapping[ParseMode | None, str] = {None: "", "HTML": "<&", "Markdown": "*_~`[<\\+^|>#"}
 SMALL_ADDRESSES = 4_000
-"""Characters of URLs normalised in this process: at worst 2 µs each; a character of text takes a sixteenth of it."""
+"""Characters of URLs normalised in this process: at worst 2 µs each; a character of text takes a sixteenth of that."""
 INLINE = timedelta(milliseconds=10).total_seconds()
 """After this time the remaining profiles of a post go to a worker."""
 CALL_SIZE = 40_000
@@ -62,7 +62,7 @@ Rendering = dict[str, Any] | Raw
 class Offload:
     """Without ``workers`` everything runs in this process, for tools that serve no requests.
 
-    Raises ``InvalidPost`` for what is too complex and ``AtCapacity`` when the workspace has too many calls waiting.
+    Raises ``InvalidPost`` when a post is too complex and ``AtCapacity`` when too many calls of the workspace wait.
     """
 
     def __init__(self, workers: WorkerProcesses | None = None, upload_policy: UploadPolicy | None = None) -> None:
@@ -70,13 +70,13 @@ class Offload:
         self._policy: UploadPolicy = upload_policy or {}
 
     async def read_post(self, workspace: WorkspaceId, body: bytes) -> PostRequest:
-        """Raises ``HttpProblem`` too, like ``post_request.read_post``."""
+        """Also raises ``HttpProblem``, like ``post_request.read_post``."""
         if self._workers is None or _is_quickly_read(body):
             return read_post(body)
         return (await self._call(self._workers, read_post_call, body, workspace)).value()
 
     async def read_update(self, workspace: WorkspaceId, body: bytes) -> BotUpdate:
-        """Raises ``InvalidUpdate`` too, like ``bot_update.read_update``."""
+        """Also raises ``InvalidUpdate``, like ``bot_update.read_update``."""
         if self._workers is None or _is_quickly_read(body):
             return read_update(body)
         return (await self._call(self._workers, read_update_call, body, workspace)).value().update()
@@ -89,7 +89,7 @@ class Offload:
     async def render(
         self, workspace: WorkspaceId, normalized: Normalized, profiles: tuple[Profile, ...]
     ) -> list[Rendering]:
-        """The renderings to enqueue with, in any order."""
+        """The renderings for enqueueing, in any order."""
         profiles = self._under_policy(profiles)
         if self._workers is None:
             return [*compile_for(normalized, profiles)]
@@ -130,14 +130,14 @@ class Offload:
 
 
 def _is_quickly_read(body: bytes) -> bool:
-    """Each value has one of these signs before it, or stands in the key of one that has."""
+    """Counts these signs, because each JSON value has one of them before it."""
     if len(body) <= SMALL_VALUES:
         return True
     return len(body) <= SMALL_BODY and sum(map(body.count, (b",", b"[", b"{", b":"))) <= SMALL_VALUES
 
 
 def _is_quickly_normalized(request: PostRequest) -> bool:
-    if not (request.media or request.links or request.buttons):  # as most posts; its text is not longer than allowed
+    if not (request.media or request.links or request.buttons):  # most posts; the length of the text is limited
         return True
     texts = len(request.text or "") + sum(len(item.caption or "") for item in request.media)
     addresses = sum(map(len, request.links)) + sum(len(item.url or "") for item in request.media)
@@ -157,7 +157,7 @@ def _plans(normalized: Normalized, *profiles: Profile) -> Iterator[PlanMade]:
 def _done_here(
     normalized: Normalized, profiles: Sequence[Profile], do: Callable[[Profile], object]
 ) -> Sequence[Profile]:
-    """The profiles that are left for a worker."""
+    """Returns the profiles that remain for a worker."""
     if not _is_small(normalized.content):
         return profiles
     left: list[Profile] = []

@@ -1,6 +1,6 @@
-"""Look up the stored media that a post names and add its size, type and name, which compiling needs.
+"""Look up the stored media of a post and add its size, type and name, which the compiler needs.
 
-Only media of the same workspace is found. Media that a provider holds under its own id is passed on unchanged.
+Only media of the same workspace is found. Media with a platform's own id is passed on unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ class StoredMedia:
     async def look_up(
         self, workspace: WorkspaceId, normalized: Normalized, fetched: Mapping[str, Origin] | None = None
     ) -> Normalized:
-        """``fetched`` counts as stored. Raises ``InvalidPost`` with the first item that is neither."""
+        """``fetched`` counts as stored. Raises ``InvalidPost`` for the first missing item."""
         refs = {medium.blob_ref for medium in normalized.content.media if medium.blob_ref is not None}
         if not refs:
             return normalized
         origins = await self._gateway.read_media_origins(workspace, sorted(refs))
         for ref, origin in (fetched or {}).items():
-            origins[ref] = _brought_up_to_date(origins.get(ref), origin)
+            origins[ref] = _merged(origins.get(ref), origin)
         media = tuple(_found(medium, origins, place) for place, medium in enumerate(normalized.content.media))
         return replace(normalized, content=replace(normalized.content, media=media))
 
@@ -41,7 +41,7 @@ def with_urls(normalized: Normalized, items: Sequence[MediaItem]) -> Normalized:
     return replace(normalized, content=replace(normalized.content, media=media))
 
 
-def _brought_up_to_date(stored: Origin | None, fetched: Origin) -> Origin:
+def _merged(stored: Origin | None, fetched: Origin) -> Origin:
     """The merge that ``remember_media_origin`` does in the database."""
     known = {name: value for name, value in asdict(fetched).items() if value is not None}
     return fetched if stored is None else replace(stored, **known)

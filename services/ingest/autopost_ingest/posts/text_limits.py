@@ -1,4 +1,4 @@
-"""Limits of a text: its length, and the combining marks in a row."""
+"""Limits of a text: its length, and combining marks in a row."""
 
 import re
 import unicodedata

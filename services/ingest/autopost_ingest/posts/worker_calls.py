@@ -1,6 +1,6 @@
 """Functions that worker processes run for ingest, with their argument and result types.
 
-An expected refusal is a value: of an exception only its class name would reach the service.
+An expected refusal is returned as a value, because only the class name of an exception reaches the service.
 """
 
 from typing import Generic, TypeVar
@@ -83,7 +83,7 @@ class UpdateRead(Struct, frozen=True, kw_only=True):
     chat_id: str
     key: str
     body: bytes
-    """JSON, because ingest only stores it; decoded it may be a million lists."""
+    """JSON, because ingest only stores it; decoding could create a million lists."""
 
     def update(self) -> BotUpdate:
         return BotUpdate(kind=self.kind, chat_id=self.chat_id, key=self.key, body=msgspec.Raw(self.body))
@@ -92,8 +92,8 @@ class UpdateRead(Struct, frozen=True, kw_only=True):
 def read_update_call(body: bytes) -> CallResult[UpdateRead]:
     try:
         read = read_update(body)
-        told = msgspec.json.encode(read.body)
-        return CallResult(UpdateRead(kind=read.kind, chat_id=read.chat_id, key=read.key, body=told))
+        update = msgspec.json.encode(read.body)
+        return CallResult(UpdateRead(kind=read.kind, chat_id=read.chat_id, key=read.key, body=update))
     except InvalidUpdate as exc:
         return CallResult(fault=CallError(reason=str(exc)))
 

@@ -48,8 +48,8 @@ CHUNK_WORDS = 1024 * 1024
 """Bytes of a chunk in all its renderings. Encoding it blocks the event loop."""
 BEGUN = "begun"
 """Cursor key of a source that skips existing items: whether it was read to its end once."""
-_HELD_BY_OTHERS = frozenset({"40001", "40P01", "55P03"})
-_ITS_OWN_FAULT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError)
+_LOCK_CONFLICTS = frozenset({"40001", "40P01", "55P03"})
+_ITEM_ERRORS = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError)
 
 
 class SomeFailed(PullFailed):
@@ -173,9 +173,9 @@ class ItemImporter:
         except AtCapacity as exc:
             raise _at_capacity() from exc
         except Exception as exc:  # only this item is affected
-            return _Post(ref=fresh.ref, request=request, problem=self._broken(fresh.ref, exc))
+            return _Post(ref=fresh.ref, request=request, problem=self._log_broken(fresh.ref, exc))
 
-    def _broken(self, ref: str, exc: Exception) -> Internal:
+    def _log_broken(self, ref: str, exc: Exception) -> Internal:
         """Log the error; the other items continue."""
         log = get_logger(workspace_id=str(self._claim.workspace_id), source_id=self._claim.source_id)
         log.error("pull.item_failed", source_ref=quoted(ref), exc_info=exc)
@@ -184,21 +184,21 @@ class ItemImporter:
     async def _offer(self, posts: list[_Post], cursor: dict[str, Any], *, last: bool) -> None:
         try:
             await self._settle(posts, cursor, last=last)
-        except (*_ITS_OWN_FAULT, asyncpg.QueryCanceledError) as exc:
+        except (*_ITEM_ERRORS, asyncpg.QueryCanceledError) as exc:
             half = len(posts) // 2
             if half:
                 await self._offer(posts[:half], {}, last=False)
                 await self._offer(posts[half:], cursor, last=last)
-            elif posts and isinstance(exc, _ITS_OWN_FAULT):
+            elif posts and isinstance(exc, _ITEM_ERRORS):
                 await self._call([], [item_refused(posts[0].ref, exc)], cursor, last=last)
             else:
                 raise
         except asyncpg.PostgresError as exc:
-            if not posts or is_retryable(exc) or (len(posts) > 1 and not await self._take_others(posts)):
-                raise  # nothing can be stored: not the fault of one item
+            if not posts or is_retryable(exc) or (len(posts) > 1 and not await self._take_each(posts)):
+                raise  # nothing can be stored, so no single item is the cause
             raise SomeFailed(exc) from exc
 
-    async def _take_others(self, posts: Sequence[_Post]) -> int:
+    async def _take_each(self, posts: Sequence[_Post]) -> int:
         """Import one by one without moving the cursor. Returns how many succeeded; the others come with the next
         pull."""
         taken = 0
@@ -221,7 +221,7 @@ class ItemImporter:
             try:
                 taken = await self._call(*await self._compiled(posts, profiles), cursor, last=last)
             except asyncpg.PostgresError as exc:
-                if exc.sqlstate not in _HELD_BY_OTHERS or turn == ATTEMPTS:
+                if exc.sqlstate not in _LOCK_CONFLICTS or turn == ATTEMPTS:
                     raise
                 continue
             if taken.verdict != "missing_profiles":
@@ -244,7 +244,7 @@ class ItemImporter:
             except AtCapacity as exc:
                 raise _at_capacity() from exc
             except Exception as exc:  # only this item is affected
-                refused.append(item_refused(post.ref, self._broken(post.ref, exc)))
+                refused.append(item_refused(post.ref, self._log_broken(post.ref, exc)))
             await asyncio.sleep(0)  # let requests run between items
         return compiled, refused
 
@@ -256,8 +256,8 @@ class ItemImporter:
         if post.normalized is None or post.request.media:
             return post_to_stage(post.request, post.ref, source_id)
         renderings = await self._offload.render(self._claim.workspace_id, post.normalized, profiles)
-        told = post_to_enqueue(post.request, post.normalized, post.ref, source_id, renderings)
-        return told | {"batch_id": post.batch_id}
+        document = post_to_enqueue(post.request, post.normalized, post.ref, source_id, renderings)
+        return document | {"batch_id": post.batch_id}
 
     async def _call(
         self, posts: list[dict[str, Any]], refused: list[dict[str, Any]], cursor: dict[str, Any], *, last: bool
@@ -306,7 +306,7 @@ def _chunks(fresh: Sequence[NewItem], most: int, most_words: int) -> Iterator[Se
 
 
 def _at_capacity() -> PullFailed:
-    """Not the fault of an item: all come again with the next pull."""
+    """Not caused by an item: the next pull imports them all."""
     return PullFailed("at_capacity", "server is at capacity, retried by the next pull")
 
 

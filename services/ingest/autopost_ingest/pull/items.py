@@ -15,7 +15,7 @@ from autopost_ingest.pull.parsing.wild_html import is_reasonable
 
 LONGEST_REF = 256
 MOST_ENTRIES = 10_000
-"""In one document."""
+"""Per document."""
 MOST_WORDS = 256 * 1024
 """Bytes of text per item, the same as for a pushed post."""
 
@@ -31,15 +31,15 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str = ""
     url: str = ""
     title: str = ""
-    """Plain."""
+    """Plain text."""
     summary: str = ""
-    """HTML that every platform shows, like ``content``."""
+    """HTML that every platform supports, like ``content``."""
     content: str = ""
     date: str = ""
     tags: tuple[str, ...] = ()
     media: tuple[MediaLink, ...] = ()
     mark: Any = None
-    """The value of the source's cursor at this item, where it has one."""
+    """The cursor value of this item, if the source has a cursor."""
     ref: str = ""
     """Unique id within the source."""
     is_too_large: bool = False
@@ -53,7 +53,7 @@ def made(make: Callable[[], Item], given: object) -> Item:
     try:
         return make()
     except MemoryError:
-        raise  # the process is not reliable any more
+        raise  # the state of the process is no longer reliable
     except Exception as exc:
         return Item(ref=_digest(repr(given)), problem=type(exc).__name__)
 

@@ -39,7 +39,7 @@ def request_of(item: Item, options: SourceOptions, *, with_media: bool = True) -
 
 
 async def normalized_words(request: PostRequest, workspace: WorkspaceId, offload: Offload) -> Normalized | None:
-    """What can be said before its media is there; ``None`` when all there is to post is media. Raises
+    """The post without its media, which is not fetched yet; ``None`` when it has only media. Raises
     ``InvalidPost``."""
     if request.media and not request.text and not request.links:
         return None
@@ -50,7 +50,7 @@ def post_to_enqueue(
     request: PostRequest, normalized: Normalized, ref: str, source_id: str, renderings: list[Rendering]
 ) -> dict[str, Any]:
     """The post document for ``ingest_pull_chunk``."""
-    return _told(ref, source_id) | {
+    return _source_fields(ref, source_id) | {
         "content_hash": normalized.content_hash,
         "hash_version": HASH_VERSION,
         "normalization_version": NORMALIZATION_VERSION,
@@ -64,7 +64,7 @@ def post_to_enqueue(
 def post_to_stage(request: PostRequest, ref: str, source_id: str) -> dict[str, Any]:
     """The same for a post whose media must be fetched: its request and routing tags."""
     tags, channel_tags = routing_tags(request)
-    return _told(ref, source_id) | {
+    return _source_fields(ref, source_id) | {
         "request": msgspec.to_builtins(replace(request, source_ref=ref)),
         "payload": {"type": "media"},
         "tags": tags,
@@ -111,7 +111,7 @@ def item_refused(ref: str, problem: InvalidPost | Exception) -> dict[str, Any]:
     return {"source_ref": ref, "code": code, "message": str(problem)[:500]}
 
 
-def _told(ref: str, source_id: str) -> dict[str, Any]:
+def _source_fields(ref: str, source_id: str) -> dict[str, Any]:
     return {
         "source": {"kind": "pull", "source_id": source_id},
         "source_ref": ref,
@@ -129,7 +129,7 @@ def _part(name: str, item: Item) -> str:
         case "content":
             return item.content
         case _:
-            return ""  # the link follows the text, unless it is in it
+            return ""  # the link is added after the text, unless the text contains it
 
 
 def _media(item: Item, options: SourceOptions) -> tuple[MediaItem, ...]:

@@ -35,7 +35,7 @@ LONGEST_REST = timedelta(seconds=30)
 class PullLimits(Struct, frozen=True, kw_only=True):
     concurrency: int = 8
     per_workspace: int = 4
-    """At the same time, on all replicas together."""
+    """Concurrent pulls, over all replicas."""
     budget: timedelta = timedelta(seconds=90)
     """For one pull, from claim to end."""
     lease: timedelta = timedelta(seconds=180)
@@ -139,20 +139,20 @@ class PullScheduler:
                 },
             )
 
-    async def _finish(self, claim: PullClaim, told: "_PullResult") -> None:
-        pulls_total.add(1, {"kind": claim.kind, "outcome": told.outcome})
+    async def _finish(self, claim: PullClaim, result: "_PullResult") -> None:
+        pulls_total.add(1, {"kind": claim.kind, "outcome": result.outcome})
         get_logger().info(
             "source.pulled",
             workspace_id=str(claim.workspace_id),
             source_id=claim.source_id,
             run_id=str(claim.run_id),
-            outcome=told.outcome,
-            **({"error": told.error} if told.error else {}),
+            outcome=result.outcome,
+            **({"error": result.error} if result.error else {}),
         )
-        more = told.ended is not None and told.ended.more
+        more = result.ended is not None and result.ended.more
         try:
-            await self._gateway.finish_pull(claim, told.outcome, told.error, told.wait, more=more)
-        except Exception as exc:  # the lease runs out, and the source is pulled again
+            await self._gateway.finish_pull(claim, result.outcome, result.error, result.wait, more=more)
+        except Exception as exc:  # the lease expires, and the source is pulled again
             why = None if is_retryable(exc) else exc
             get_logger().warning("pull.not_finished", source_id=claim.source_id, error=type(exc).__name__, exc_info=why)
 
@@ -165,7 +165,7 @@ class _PullResult(Struct, frozen=True, kw_only=True):
 
 
 def _new_trace() -> str:
-    """What a tick claims is one trace, and nothing is traced when it claims nothing."""
+    """All pulls of a tick share one trace; a tick without claims has none."""
     return f"00-{token_hex(16)}-{token_hex(8)}-01"
 
 

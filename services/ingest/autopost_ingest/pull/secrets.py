@@ -1,4 +1,4 @@
-"""The secrets of sources: by the name that a source gives, under the platform ``pull``."""
+"""The secrets of sources, by their name under the platform ``pull``."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class CredentialReader(Protocol):
 
 
 class PullSecrets:
-    """Asked anew for each pull, so a rotation is heard. Raises ``ConfigError`` for a sealing key that is none."""
+    """Reads the secret for each pull, so that a rotation takes effect. Raises ``ConfigError`` for an invalid key."""
 
     def __init__(self, bindings: CredentialReader, environment: Mapping[str, str] = os.environ) -> None:
         self._bindings = bindings
@@ -28,7 +28,7 @@ class PullSecrets:
         self._keys = read_keys(environment)
 
     async def reveal(self, workspace: WorkspaceId, name: str) -> Secret:
-        """Raises ``Misconfigured`` when there is nothing under this name."""
+        """Raises ``Misconfigured`` when no secret has this name."""
         bound = await self._bindings.read_credential(workspace, name)
         if bound is None:
             raise Misconfigured(f"no secret is bound to {name!r} under the platform {PLATFORM}", "secret_missing")

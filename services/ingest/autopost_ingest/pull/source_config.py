@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, ValidationError, convert
 Address = Annotated[str, Meta(pattern=r"^https?://[^\s/]", max_length=2048)]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 Path = Annotated[str, Meta(min_length=1, max_length=256)]
-"""Names and numbers with dots between them: ``data.items``, ``images.0.url``; ``*`` is every element of a list."""
+"""Names and indexes separated by dots: ``data.items``, ``images.0.url``; ``*`` matches every element of a list."""
 
 
 class Misconfigured(Exception):  # noqa: N818  named for what happened
@@ -32,10 +32,10 @@ class SourceOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     )
     media: Literal["all", "first", "none"] = "all"
     button: ButtonText | None = None
-    """Opens the item, instead of its address under the text."""
+    """A button that opens the item, instead of the URL after the text."""
     tags: Annotated[tuple[Tag, ...], Meta(max_length=50)] = ()
     item_tags: bool = False
-    """The categories of an item become tags too."""
+    """The categories of an item also become tags."""
     routing: Routing = Routing()
     first: Literal["all", "none"] | Annotated[int, Meta(ge=1, le=1000)] = "none"
     """Which existing items of a new source are posted: none, all, or the newest n. The others are marked as seen."""
@@ -50,7 +50,7 @@ class RssSource(SourceOptions, frozen=True, kw_only=True):
 
 
 class Auth(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Goes into ``Authorization``; the secret is bound to ``ref`` under the platform ``pull``."""
+    """For the ``Authorization`` header; the secret is bound to ``ref`` under the platform ``pull``."""
 
     ref: Name
     scheme: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]*$", max_length=32)] = "Bearer"

@@ -27,7 +27,7 @@ _AGAIN = frozenset({408, 425, 429})
 
 
 class StorageFailed(Exception):  # noqa: N818  named for what happened
-    """Our disk or object store failed: not the fault of the sender."""
+    """Our disk or object store failed; the sender is not the cause."""
 
 
 class DownloadLimits(Struct, frozen=True, kw_only=True):
@@ -121,11 +121,11 @@ async def _write_to(fetched: Fetched, file: BinaryIO) -> str:
 @contextmanager
 def _nameless_file() -> Iterator[BinaryIO]:
     with _storage_errors():
-        file = TemporaryFile()  # noqa: SIM115  closed below, whatever the disk says
+        file = TemporaryFile()  # noqa: SIM115  closed below
     try:
         yield file
     finally:
-        with suppress(OSError):  # close retries writes that a full disk refused; the file is not needed any more
+        with suppress(OSError):  # close flushes, which fails on a full disk; the file is not needed any more
             file.close()
 
 
@@ -157,7 +157,7 @@ def _refuse_status(fetched: Fetched) -> None:
     raise Unfetched(f"http_{status}", final=final, retry_after=_wait(fetched.headers.get("Retry-After")))
 
 
-def _wait(told: str | None) -> timedelta | None:
-    if told is None or not told.isascii() or not told.isdigit() or len(told) > 9:
+def _wait(header: str | None) -> timedelta | None:
+    if header is None or not header.isascii() or not header.isdigit() or len(header) > 9:
         return None
-    return min(timedelta(seconds=int(told)), LONGEST_WAIT)
+    return min(timedelta(seconds=int(header)), LONGEST_WAIT)

@@ -43,7 +43,7 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
 
 def file_name(url: URL, disposition: str | None, content_type: str) -> str | None:
     """``None`` when neither has a name."""
-    name = harmless(_told(disposition) or url.name)
+    name = harmless(_header_name(disposition) or url.name)
     endings = _ENDINGS.get(content_type)
     if name and endings and name.rpartition(".")[2].lower() not in endings:
         name = f"{name[: LONGEST - 6]}.{endings[0]}"
@@ -62,7 +62,7 @@ def harmless(name: str) -> str:
     return f"{stem[: LONGEST - len(ending) - 1]}.{ending}"
 
 
-def _told(disposition: str | None) -> str:
+def _header_name(disposition: str | None) -> str:
     if not disposition:
         return ""
     if extended := _EXTENDED.search(disposition):

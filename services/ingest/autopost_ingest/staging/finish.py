@@ -24,7 +24,7 @@ class Finisher:
     async def finish(
         self, staged: StagedPost, request: PostRequest, normalized: Normalized, lost: Sequence[dict[str, Any]] = ()
     ) -> FinishResult:
-        """``normalized`` has its media; ``lost`` are the media that it goes without, each as its event shows it."""
+        """``normalized`` has its media; ``lost`` are the missing media, each in the form of its event."""
 
         async def finish(post: dict[str, Any], _: bool) -> FinishResult:
             return await self._gateway.finish_staged_post(

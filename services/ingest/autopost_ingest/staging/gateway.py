@@ -1,4 +1,4 @@
-"""Ingest's calls into the database that concern staged posts: one method per function, no other SQL."""
+"""Ingest's database calls for staged posts: one method per function, no other SQL."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ class StagedPost(Struct, frozen=True, kw_only=True):
 
     @property
     def is_pulled(self) -> bool:
-        """From a source: there is no sender who could correct it."""
+        """From a pull source, so no sender can correct it."""
         return isinstance(self.source, dict) and self.source.get("kind") == "pull"
 
 
@@ -91,7 +91,7 @@ class StagedGateway:
     async def finish_staged_post(
         self, post: StagedPost, content: dict[str, Any], *, audit_deduped: bool, lost: Sequence[dict[str, Any]] = ()
     ) -> FinishResult:
-        """``lost`` are the media that could not be fetched, each as its event shows it."""
+        """``lost`` are the media that could not be fetched, each in the form of its event."""
         answer = await self._database.fetchval(
             "SELECT finish_staged_post($1, $2, $3, $4, $5, $6)", *_fence(post), content, audit_deduped, list(lost)
         )

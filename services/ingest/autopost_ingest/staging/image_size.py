@@ -35,7 +35,7 @@ def _gif(file: BinaryIO) -> tuple[int, int]:
 
 def _bmp(file: BinaryIO) -> tuple[int, int]:
     width, height = struct.unpack("<ii", file.read(26)[18:])
-    return width, abs(height)  # a negative one counts from above
+    return width, abs(height)  # negative for a top-down image
 
 
 def _webp(file: BinaryIO) -> tuple[int, int] | None:
@@ -71,16 +71,16 @@ def _jpeg(file: BinaryIO) -> tuple[int, int] | None:
 
 
 def _marker(file: BinaryIO) -> int | None:
-    """The byte behind ``0xFF`` and its filling, which is more ``0xFF``; ``None`` when there is none near."""
+    """The byte after ``0xFF`` and its fill bytes (``0xFF``); ``None`` when there is none in range."""
     start = file.tell()
     head = file.read(2)
     if head == b"\xff\xff":
         head += file.read(FILLING)
-    behind = head.lstrip(b"\xff")
-    if not behind or len(behind) == len(head):
+    rest = head.lstrip(b"\xff")
+    if not rest or len(rest) == len(head):
         return None
-    file.seek(start + len(head) - len(behind) + 1)
-    return behind[0]
+    file.seek(start + len(head) - len(rest) + 1)
+    return rest[0]
 
 
 _READERS = {"image/png": _png, "image/gif": _gif, "image/bmp": _bmp, "image/webp": _webp, "image/jpeg": _jpeg}

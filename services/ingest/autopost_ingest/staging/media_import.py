@@ -18,7 +18,7 @@ from autopost_ingest.staging.download import Downloaded, Downloader, StorageFail
 from autopost_ingest.staging.gateway import MediaFetch, StagedGateway, StagedPost
 
 POLL_INTERVAL = timedelta(milliseconds=200)
-"""Between two checks of a URL that another post is fetching."""
+"""Between checks of a URL that another post is fetching."""
 
 MAX_WRITES = 2
 """Concurrent writes: each holds a part of several megabytes in memory."""
@@ -55,9 +55,7 @@ class MediaImporter:
             taken = await self._gateway.take_media_fetch(post, url_hash)
             if taken.verdict != "busy":
                 return taken
-            await asyncio.sleep(
-                POLL_INTERVAL.total_seconds()
-            )  # another process may be fetching it and cannot notify us
+            await asyncio.sleep(POLL_INTERVAL.total_seconds())  # the other process has no way to notify us
 
     def _reused(self, taken: MediaFetch, kind: MediaType) -> str:
         check_fit(kind, taken.content_type, taken.size_bytes or 0, self._downloader.limits)

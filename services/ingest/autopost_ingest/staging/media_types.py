@@ -1,7 +1,7 @@
 """Detect the content type from the first bytes; the Content-Type of the server is ignored.
 
-Anything that a browser would execute is refused: nobody sends a page or an SVG as media, but many servers answer with a
-page when the file is gone.
+Content that a browser would execute is refused: senders do not post a page or an SVG as media, but many servers respond
+with a page when the file is missing.
 """
 
 import codecs
@@ -57,7 +57,7 @@ _SHOWN_AS: Mapping[MediaType, frozenset[str] | None] = {
     "video": _VIDEOS,
     "animation": frozenset({"image/gif", "video/mp4"}),
     "audio": _SOUNDS,
-    "file": None,  # whatever it is
+    "file": None,  # any type
 }
 
 
@@ -66,7 +66,7 @@ def content_type_of(head: bytes) -> str | None:
     for offset, signature, known in _SIGNATURES:
         if head.startswith(signature, offset) and (known not in _RIFF or head.startswith(b"RIFF")):
             return known
-    return _container(head) or _bare(head) or _words(head)
+    return _container(head) or _bare(head) or _text(head)
 
 
 def fits(kind: MediaType, content_type: str) -> bool:
@@ -93,11 +93,11 @@ def _bare(head: bytes) -> str | None:
     return None
 
 
-def _words(head: bytes) -> str | None:
+def _text(head: bytes) -> str | None:
     if _RUNS.search(head.replace(b"\0", b"")):  # also in UTF-16
         return None
     try:
-        _utf8().decode(head)  # not its end: a letter may be cut in two there
+        _utf8().decode(head)  # incremental, because the head may end inside a character
     except UnicodeDecodeError:
         return ANYTHING
     return ANYTHING if b"\0" in head else "text/plain"

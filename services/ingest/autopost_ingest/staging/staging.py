@@ -38,7 +38,7 @@ ATTEMPTS = 5
 """Attempts to fetch from a server that fails."""
 
 OUR_ATTEMPTS = 20
-"""Attempts when the fault is ours; with the waits between them about two hours."""
+"""Attempts for failures on our side; about two hours including the waits."""
 
 RELEASE_LIMIT = timedelta(seconds=4)
 """How long a stop waits for leases to be released; the others expire."""
@@ -54,7 +54,7 @@ class StagingLimits(Struct, frozen=True, kw_only=True):
 
 
 class StagingFailure(Struct, frozen=True):
-    """Why the media could not be fetched, as its event shows it."""
+    """Why the media could not be fetched; ``error`` is stored in its event."""
 
     error: dict[str, Any]
     attempts: int
@@ -181,7 +181,7 @@ class StagingWorkers:
             "materialize", context=telemetry.context_from(post.traceparent)
         ) as span:
             span.set_attribute("autopost.workspace_id", str(post.workspace_id))
-            if post.attempt > OUR_ATTEMPTS:  # workers died with it
+            if post.attempt > OUR_ATTEMPTS:  # workers died while processing it
                 raise Unfetched("worker_lost", final=True)
             request = convert(post.request, PostRequest)
             finished = await self._finish_by_url(post, request) or await self._finish_with_media(post, request)
@@ -205,7 +205,7 @@ class StagingWorkers:
     ) -> tuple[PostRequest, list[MediaItem], list[dict[str, Any]]]:
         """Fetch one item after the other, so that a post with a hundred images causes no more load than one with one.
 
-        Returns the request with stored media, the items as the sender named them, and the errors of the missing ones.
+        Returns the request with stored media, the items as requested, and the errors of the missing ones.
         """
         media: list[MediaItem] = []
         items: list[MediaItem] = []
@@ -215,12 +215,12 @@ class StagingWorkers:
                 media.append(await self._stored(post, place, item))
                 items.append(item)
             except UnfetchedItem as exc:
-                if not post.is_pulled or not _given_up(exc, post):
+                if not post.is_pulled or not _has_no_attempts_left(exc, post):
                     raise
                 lost.append(exc)
         if lost and not (media or request.text or request.links):
             raise lost[0]
-        return replace(request, media=tuple(media)), items, [_told(each) for each in lost]
+        return replace(request, media=tuple(media)), items, [_error_of(each) for each in lost]
 
     async def _stored(self, post: StagedPost, place: int, item: MediaItem) -> MediaItem:
         if item.url is None:
@@ -238,7 +238,7 @@ def _failure(exc: BaseException) -> StagingFailure | None:
         case LeaseLost():
             return None
         case UnfetchedItem():
-            return StagingFailure(_told(exc), _attempts_for(exc), exc.why.retry_after)
+            return StagingFailure(_error_of(exc), _attempts_for(exc), exc.why.retry_after)
         case Unfetched():
             return StagingFailure({"code": exc.code}, 0)
         case InvalidPost():
@@ -249,7 +249,7 @@ def _failure(exc: BaseException) -> StagingFailure | None:
             return StagingFailure({"code": "internal", "message": type(exc).__name__}, OUR_ATTEMPTS)
 
 
-def _told(exc: UnfetchedItem) -> dict[str, Any]:
+def _error_of(exc: UnfetchedItem) -> dict[str, Any]:
     return {"code": exc.why.code, "field": f"media[{exc.place}].url", "host": _host(exc.url)}
 
 
@@ -257,7 +257,7 @@ def _attempts_for(exc: UnfetchedItem) -> int:
     return 0 if exc.why.final else ATTEMPTS
 
 
-def _given_up(exc: UnfetchedItem, post: StagedPost) -> bool:
+def _has_no_attempts_left(exc: UnfetchedItem, post: StagedPost) -> bool:
     return post.attempt >= _attempts_for(exc)
 
 

@@ -1,4 +1,4 @@
-"""Which characters the bytes of a feed are. What it declares of itself is often wrong, so the bytes are asked first."""
+"""Decode the bytes of a feed. The declared encoding is often wrong, so the bytes are checked first."""
 
 import codecs
 import re
@@ -9,7 +9,7 @@ from functools import lru_cache
 from w3lib.encoding import read_bom, resolve_encoding
 
 MOST_MARKS = 30
-"""In a row, on one letter."""
+"""Combining marks in a row, on one letter."""
 
 _WITHOUT_BOM = ((b"<\x00", "utf-16-le"), (b"\x00<", "utf-16-be"))
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
@@ -17,8 +17,8 @@ _DECLARED = re.compile(rb"^[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)[\"']", re.
 _NOT_FOR_TEXT = frozenset(
     {"utf_7", "punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
 )
-"""With underscores: Python names some codecs with hyphens, and not the same ones in every version."""
-_SEVEN_BIT = ("iso2022", "hz")  # looks like ASCII and is not
+"""Normalised to underscores: which codec names have hyphens depends on the Python version."""
+_SEVEN_BIT = ("iso2022", "hz")  # encodings that look like ASCII
 _IS_LETTER = bytes(byte >= 0xC0 for byte in range(0x100))
 _CONTROLS = {
     code: None for code in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)) if code not in (9, 10, 13)
@@ -26,12 +26,12 @@ _CONTROLS = {
 
 
 def decode(body: bytes, content_type: str) -> str:
-    """Never fails: at worst some characters are wrong. Characters that no document may have are left out."""
+    """Never fails: at worst some characters are wrong. Characters that are not allowed in XML are removed."""
     return shortened(_text(body, content_type).translate(_CONTROLS))
 
 
 def shortened(text: str) -> str:
-    """Without the marks of a letter that has too many: to put them in order takes quadratic time."""
+    """Limit the combining marks per letter, because normalising them takes quadratic time."""
     return text if text.isascii() else _marks().sub(r"\1", text)
 
 
@@ -60,14 +60,14 @@ def _text(body: bytes, content_type: str) -> str:
 
 
 def _declared(body: bytes, content_type: str) -> list[str]:
-    said = _CHARSET.search(content_type)
+    header = _CHARSET.search(content_type)
     inside = _DECLARED.match(body.lstrip())
-    named = [said[1] if said else "", inside[1].decode() if inside else ""]
+    named = [header[1] if header else "", inside[1].decode() if inside else ""]
     return [known for name in named if name and (known := _known(name))]
 
 
 def _known(name: str) -> str | None:
-    """As browsers read it, latin-1 as cp1252; but who calls bytes ASCII that are not has said nothing."""
+    """As in browsers, latin-1 means cp1252. A declared ASCII is ignored, because the bytes are not ASCII."""
     found = resolve_encoding(name)
     if found is None or found.replace("-", "_") in _NOT_FOR_TEXT or found == "utf-8" or _is_ascii(name):
         return None
@@ -82,7 +82,7 @@ def _is_ascii(name: str) -> bool:
 
 
 def _guessed(body: bytes) -> str:
-    """Nearly UTF-8 is UTF-8 with a slip; else it is Cyrillic when most of it would be lower-case Russian letters."""
+    """UTF-8 if there are few errors; cp1251 if most of it would be lower-case Russian letters; else cp1252."""
     text = body.decode("utf-8", "replace")
     high = body.translate(None, bytes(range(0x80)))
     if text.count("\ufffd") * 10 <= len(high):
@@ -94,7 +94,7 @@ def _guessed(body: bytes) -> str:
 
 
 def _in_runs(body: bytes, letters: int) -> bool:
-    """Words of another alphabet are high bytes side by side; an accent stands alone."""
+    """Words in Cyrillic are runs of high bytes; an accented Latin letter is a single one."""
     marked = body.translate(_IS_LETTER)
     runs = marked.count(b"\0\1") + marked.startswith(b"\1")
     return (letters - runs) * 2 >= letters

@@ -1,6 +1,6 @@
-"""The parsers of feedparser, without what takes more than linear time or is of no use to us.
+"""The parsers of feedparser, without the parts that take more than linear time or that we do not need.
 
-A document is read as XML; where it is not well formed, once more as whatever it is.
+A document is parsed as XML; if it is not well-formed, it is parsed again by the loose parser.
 """
 
 import io
@@ -19,7 +19,7 @@ from autopost_ingest.pull.parsing.xml_references import InvalidDocument
 MOST_CATEGORIES = 50
 MOST_NAMESPACES = 64
 MOST_ATTRIBUTES = 100
-"""Of one element."""
+"""Per element."""
 
 _GAP = re.compile(r"\s*")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*([\[>]|\Z)")
@@ -27,12 +27,12 @@ _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*([\[>]|\Z)")
 
 class Parsed(Struct, frozen=True):
     version: str
-    """Empty when it is no known feed format."""
+    """Empty for an unknown feed format."""
     entries: list[Any]
 
 
 def parse(text: str) -> Parsed:
-    """Raises ``InvalidDocument`` for a document that no feed is like."""
+    """Raises ``InvalidDocument`` when the document exceeds a limit."""
     document = without_prolog(text)
     try:
         return _parsed_as_xml(document)
@@ -43,22 +43,22 @@ def parse(text: str) -> Parsed:
 
 
 def without_prolog(text: str) -> str:
-    """What begins with the root: instructions, comments and the document type are left out."""
+    """The document from its root element on, without instructions, comments and the document type."""
     place = 0
     while gap := _GAP.match(text, place):
         place = gap.end()
         if text.startswith("<?", place):
-            place = _behind(text, "?>", place)
+            place = _after(text, "?>", place)
         elif text.startswith("<!--", place):
-            place = _behind(text, "-->", place + 4)
+            place = _after(text, "-->", place + 4)
         elif doctype := _DOCTYPE.match(text, place):
-            place = _behind(text, ">", _behind(text, "]", place)) if doctype[1] == "[" else doctype.end()
+            place = _after(text, ">", _after(text, "]", place)) if doctype[1] == "[" else doctype.end()
         else:
             break
     return text[place:]
 
 
-def _behind(text: str, closing: str, start: int) -> int:
+def _after(text: str, closing: str, start: int) -> int:
     found = text.find(closing, start)
     return len(text) if found < 0 else found + len(closing)
 
@@ -95,7 +95,7 @@ class _BoundedHandler:
             super().track_namespace(prefix, uri)  # type: ignore[misc]  # the same
 
     def _sync_author_detail(self, key: str = "author") -> None:
-        """Nobody asks for authors."""
+        """Authors are not used."""
 
     def _add_tag(self, term: str | None, scheme: str | None, label: str | None) -> None:
         if len(self._get_context().get("tags", ())) < MOST_CATEGORIES:  # type: ignore[attr-defined]  # the same
@@ -103,8 +103,8 @@ class _BoundedHandler:
 
 
 class _Strict(_BoundedHandler, StrictFeedParser):  # type: ignore[misc]  # made without types
-    def startElementNS(self, name: Any, qname: Any, attrs: Any) -> None:  # noqa: N802  the parser calls it so
-        """Each attribute is looked for among all of them."""
+    def startElementNS(self, name: Any, qname: Any, attrs: Any) -> None:  # noqa: N802  the name is given by SAX
+        """A limit, because the look-up of attributes takes quadratic time."""
         if len(attrs) > MOST_ATTRIBUTES:
             raise InvalidDocument(f"an element has more than {MOST_ATTRIBUTES} attributes")
         super().startElementNS(name, qname, attrs)

@@ -1,4 +1,4 @@
-"""Read a feed: RSS of every version, Atom, JSON Feed. Runs in a process of its own: feeds come from strangers."""
+"""Parse a feed: all versions of RSS, Atom, JSON Feed. Runs in a worker process, because feeds are untrusted input."""
 
 import re
 from calendar import timegm
@@ -19,17 +19,17 @@ from autopost_ingest.pull.parsing.xml_references import InvalidDocument, plain_r
 
 _END = re.compile(r"</(?:\w{1,64}:)?(?:rss|feed|rdf)\s*>", re.IGNORECASE)
 MOST_COMMENTS = 100
-"""At the end of a feed; who has more of them is not looked at to the end."""
+"""At the end of a feed; with more of them the feed counts as truncated."""
 
 
 class Feed(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[Item, ...]
     complete: bool = True
-    """``False``: it broke off, and the item that it broke off in was left out."""
+    """``False``: the feed is truncated, and its last item was dropped."""
 
 
 def read_feed(body: bytes, content_type: str, url: str) -> Feed:
-    """In the order of the feed. ``url`` is where it came from. Raises ``InvalidDocument``."""
+    """Items in the order of the feed. ``url`` is the URL of the feed. Raises ``InvalidDocument``."""
     text = decode(body, content_type).strip()
     if not text:
         raise InvalidDocument("the response is empty")
@@ -46,7 +46,7 @@ def _xml_feed(text: str, url: str) -> Feed:
 
 
 def _is_complete(text: str) -> bool:
-    """The root is closed, and only comments follow."""
+    """The root element is closed, and only comments follow."""
     end = len(text)
     for _ in range(MOST_COMMENTS):
         end = _end_of_text(text, end)
@@ -57,7 +57,7 @@ def _is_complete(text: str) -> bool:
 
 
 def _end_of_text(text: str, end: int) -> int:
-    """Where the spaces before ``end`` begin."""
+    """The start of the whitespace before ``end``."""
     size = 16
     while end > 0:
         piece = text[max(end - size, 0) : end]
@@ -87,13 +87,13 @@ def _entry(entry: dict[str, Any], version: str, url: str) -> Item:
 
 
 def _link(entry: Mapping[str, Any]) -> str:
-    """A guid may stand for it, but only one that looks like an address: many are numbers."""
+    """A guid is used as the link only if it looks like a URL: many are numbers."""
     link = str(entry.get("link") or "")
     return "" if link == entry.get("id") and not link.startswith(("http://", "https://")) else link
 
 
 def _words(detail: Mapping[str, Any] | None, base: str) -> tuple[str, ...]:
-    """Clean HTML, then the pictures in it; empty strings count as nothing."""
+    """Cleaned HTML, followed by the URLs of its pictures."""
     value = str((detail or {}).get("value") or "")
     if not value.strip():
         return ("",)
@@ -112,7 +112,7 @@ def _title(detail: Mapping[str, Any] | None, version: str) -> str:
 
 def _date(entry: dict[str, Any]) -> str:
     for name in ("published_parsed", "updated_parsed", "created_parsed"):
-        if moment := dict.get(entry, name):  # its own way of looking up answers with another date, and a warning
+        if moment := dict.get(entry, name):  # ``entry.get`` would return another date, with a warning
             try:
                 return datetime.fromtimestamp(timegm(moment), UTC).isoformat()
             except (ValueError, OverflowError, OSError):
@@ -155,7 +155,7 @@ class _JsonItem(msgspec.Struct, frozen=True, kw_only=True):
 class _JsonFeed(msgspec.Struct, frozen=True):
     version: str
     items: tuple[msgspec.Raw, ...]
-    """Each is read by itself: one that makes no sense is told, and the others are read."""
+    """Each item is decoded separately, so that an invalid one does not affect the others."""
 
 
 def _json_feed(text: str, url: str) -> Feed:

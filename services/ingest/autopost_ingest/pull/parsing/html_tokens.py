@@ -1,7 +1,6 @@
-"""Cut HTML into tags and text in one pass, as browsers do: what is not closed takes the rest of the document with it.
+"""Split HTML into tags and text in one pass, like browsers: an unclosed tag or comment extends to the end.
 
-The parser of the standard library goes back and looks again, which takes quadratic time for tags and comments that are
-never closed.
+The parser of the standard library backtracks, which takes quadratic time for unclosed tags and comments.
 """
 
 import html
@@ -23,9 +22,9 @@ _LONG_NUMBER = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
 class StartTag(Struct, frozen=True):
     name: str
     attributes: dict[str, str]
-    """The first of each name."""
+    """The first value of each name."""
     is_empty: bool = False
-    """It ends where it begins: ``<br/>``."""
+    """Self-closing: ``<br/>``."""
 
 
 class End(Struct, frozen=True):
@@ -33,7 +32,7 @@ class End(Struct, frozen=True):
 
 
 Token = StartTag | End | str
-"""A text is what is read: without references."""
+"""A string is text with its references decoded."""
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -54,24 +53,24 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def unescape(text: str) -> str:
-    """A number that is no character in any case is not converted: that takes quadratic time, or fails."""
+    """A reference with too many digits is replaced without conversion, which takes quadratic time or fails."""
     return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
 def _markup(text: str, start: int) -> tuple[Token | None, int]:
-    """The tag at ``start``, if it is one, and the place behind it."""
+    """The tag at ``start``, if there is one, and the position after it."""
     if text.startswith("<!--", start):
-        return None, _behind(text, "-->", start + 2)
+        return None, _after(text, "-->", start + 2)
     if text.startswith("<![CDATA[", start):
-        return None, _behind(text, "]]>", start)
+        return None, _after(text, "]]>", start)
     is_end = text.startswith("</", start)
     name = _NAME.match(text, start + (2 if is_end else 1))
-    if name is None:  # a declaration, an instruction, or nothing that is known
-        return None, _behind(text, ">", start)
+    if name is None:  # a declaration, an instruction, or unknown
+        return None, _after(text, ">", start)
     return _tag(text, name[0].lower(), name.end(), is_end=is_end)
 
 
-def _behind(text: str, closing: str, start: int) -> int:
+def _after(text: str, closing: str, start: int) -> int:
     found = text.find(closing, start)
     return len(text) if found < 0 else found + len(closing)
 

@@ -1,4 +1,4 @@
-"""Have documents read by worker processes, one of a workspace at a time: hostile ones keep nobody else waiting."""
+"""Parse documents in worker processes, one per workspace at a time, so that a hostile document delays only its own."""
 
 import asyncio
 from collections.abc import Hashable
@@ -17,9 +17,9 @@ from autopost_ingest.pull.parsing.reading import ParseFailed, ParseRequest, pars
 
 CPU_LIMIT = timedelta(seconds=1)
 MOST_WAITING = 100
-"""Documents of one workspace: as many as it may pull at the same time."""
+"""Queued documents per workspace: the maximum of its concurrent pulls."""
 A_WHILE = 128 * 1024
-"""Bytes of items that are decoded before others have a turn."""
+"""Bytes of items that are decoded before the event loop runs other tasks."""
 
 _items: msgspec.msgpack.Decoder[Item] = msgspec.msgpack.Decoder(Item)
 
@@ -65,7 +65,7 @@ class DocumentReader:
 
 
 async def _decoded(encoded: tuple[msgspec.Raw, ...]) -> tuple[Item, ...]:
-    """All at once they may be too many: requests are waiting."""
+    """Decode in portions, because many items would block the event loop."""
     items, size = [], 0
     for each in encoded:
         items.append(_items.decode(each))

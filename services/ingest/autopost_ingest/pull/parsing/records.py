@@ -1,4 +1,4 @@
-"""Read records: the JSON of an interface or the rows of a query, by the paths that the source names."""
+"""Parse records, the JSON of an API or the rows of a query, by the paths in the config of the source."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -14,21 +14,21 @@ from autopost_ingest.pull.source_config import Fields
 
 TextFormat = Literal["plain", "html"]
 MARK = "__mark"
-"""Under this name a row of a query says where the cursor is."""
+"""The field of a row with its cursor value."""
 LONGEST_NEXT = 4096
-"""The address of the next page, or the word that asks for it."""
+"""Characters of the URL or cursor of the next page."""
 
 
 class Records(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[Item, ...]
     next: str | None = None
-    """What the path of the paging leads to, if anything."""
+    """The value at the paging path, if there is one."""
 
 
 def read_records(
     body: bytes, *, url: str, items: str | None, fields: Fields, text_format: TextFormat, next_path: str | None
 ) -> Records:
-    """In the order of the answer. Raises ``InvalidDocument``."""
+    """Items in the order of the response. Raises ``InvalidDocument``."""
     try:
         document = msgspec.json.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as exc:
@@ -52,7 +52,7 @@ def _next(document: Any, path: str | None) -> str | None:
 
 
 def look(value: Any, path: str) -> Iterator[Any]:
-    """All that the path leads to; nothing where it leads nowhere."""
+    """All values at the path; none if it does not exist."""
     found = [value]
     for step in path.split("."):
         found = list(_step(found, step))
@@ -97,7 +97,7 @@ def _text(record: Any, path: str | None) -> str:
 
 
 def _texts(record: Any, path: str | None) -> Iterator[str]:
-    """A list at the end of the path is all of its elements."""
+    """A list at the end of the path yields all its elements."""
     if path is None:
         return
     for found in look(record, path):

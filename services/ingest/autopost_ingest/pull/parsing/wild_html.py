@@ -1,8 +1,8 @@
-"""HTML as it is found in the wild, reduced to what a post can show.
+"""Reduce arbitrary HTML to the markup that a post supports.
 
-Kept are bold, italic, underlined, struck, code, quotes and links that lead somewhere; paragraphs, lists, headings and
-tables become lines; pictures are put aside; everything else is left out, and of scripts and styles also what is inside.
-What comes out is well formed whatever went in.
+Bold, italic, underline, strike, code, quotes and valid links are kept; paragraphs, lists, headings and tables become
+lines; pictures are collected; all other tags are removed, scripts and styles with their content. The result is always
+well-formed.
 """
 
 import html
@@ -17,10 +17,10 @@ from msgspec import Struct
 from autopost_ingest.pull.parsing.html_tokens import End, StartTag, tokens, unescape
 
 MOST_PICTURES = 10
-"""As many as a post may reasonably show."""
+"""Per post."""
 LONGEST_ADDRESS = 8192
 LONGEST_HOST = 300
-"""No name is longer; a longer one costs more to check the longer it is."""
+"""No valid host is longer, and the cost of a check grows with the length."""
 
 _SPACES = re.compile(r"\s+")
 _LONG_HOST = re.compile(rf"(?:[a-zA-Z][\w+.-]{{0,30}}:)?//[^/?#]{{{LONGEST_HOST + 1}}}")
@@ -48,7 +48,7 @@ class Cleaned(Struct, frozen=True):
 
 
 def clean(text: str, base: str) -> Cleaned:
-    """``base`` is what relative addresses are relative to."""
+    """``base`` is the base URL for relative URLs."""
     cleaner = _Cleaner(base)
     for token in tokens(text):
         match token:
@@ -62,7 +62,7 @@ def clean(text: str, base: str) -> Cleaned:
 
 
 def plain(text: str) -> str:
-    """What is left to read when all markup is gone; one line."""
+    """The text without markup, on one line."""
     return _SPACES.sub(" ", unescape(re.sub(r"<[^<>]*>", "", clean(text, "").html))).strip()
 
 
@@ -72,7 +72,7 @@ def escaped(text: str) -> str:
 
 
 def absolute(url: str, base: str) -> str:
-    """The web address that is meant, or nothing."""
+    """The absolute http or https URL; empty if there is none."""
     url = url.strip()
     if not url or url.startswith("#") or not (is_reasonable(url) and is_reasonable(base)):
         return ""
@@ -86,7 +86,7 @@ def absolute(url: str, base: str) -> str:
 
 
 def is_reasonable(url: str) -> bool:
-    """A longer one leads nowhere, and takes long to look at."""
+    """A longer URL is invalid and slow to parse."""
     return len(url) <= LONGEST_ADDRESS and not _LONG_HOST.match(url)
 
 
@@ -95,14 +95,14 @@ class _Cleaner:
         self._base = base
         self._out: list[str] = []
         self._open: list[tuple[str, str | None]] = []
-        """Each tag that was opened, and as what it was kept, if it was."""
+        """The open tags, each with its output tag, if it has one."""
         self._opened: Counter[str] = Counter()
-        self._around: Counter[str | None] = Counter()
-        """How often a tag is open, and how often something that was kept."""
+        self._open_output: Counter[str | None] = Counter()
+        """The number of open output tags, by tag; ``_opened`` counts the input tags."""
         self._break: Break = 0
         self._unseen: list[str] = []
         self._numbers: list[int | None] = []
-        """Of the lists that are open: the number of the last entry, or none where they are not counted."""
+        """The last number of each open list; ``None`` for an unordered list."""
         self._pictures: dict[str, None] = {}
 
     def start(self, start: StartTag) -> None:
@@ -134,14 +134,14 @@ class _Cleaner:
         if tag in ("ul", "ol") and self._numbers:
             self._numbers.pop()
         if self._opened[tag]:
-            while self._shut() != tag:
+            while self._close() != tag:
                 pass
         self._begin_lines(tag, ending=True)
 
     def text(self, data: str) -> None:
         if self._unseen:
             return
-        if self._around["pre"]:
+        if self._open_output["pre"]:
             self._write(escaped(data))
             return
         text = _SPACES.sub(" ", data)
@@ -152,7 +152,7 @@ class _Cleaner:
 
     def finish(self) -> Cleaned:
         while self._open:
-            self._shut()
+            self._close()
         return Cleaned("".join(self._out).strip(), tuple(self._pictures))
 
     def _begin_lines(self, tag: str, *, ending: bool = False) -> None:
@@ -170,7 +170,7 @@ class _Cleaner:
         self._out.append(text)
 
     def _has_just_opened(self) -> bool:
-        """A tag was opened and has nothing in it yet; what is escaped never begins like this."""
+        """The last output is an opening tag; escaped text never begins with ``<``."""
         return self._out[-1].startswith("<") and not self._out[-1].startswith("</")
 
     def _ends_with_space(self) -> bool:
@@ -188,31 +188,31 @@ class _Cleaner:
         self._numbers[-1] = number + 1
         self._write(f"{number + 1}. ")
 
-    def _keep(self, tag: str, given: Mapping[str, str]) -> None:
+    def _keep(self, tag: str, attributes: Mapping[str, str]) -> None:
         kept: str | None = _KEPT[tag]
-        around = self._around
-        address = absolute(given.get("href", ""), self._base) if kept == "a" else ""
-        inside_code = around["code"] or around["pre"]
-        inside_link = around["a"] and kept in ("code", "pre", "blockquote")
-        if around[kept] or inside_code or inside_link or (kept == "a" and not address):
+        open_output = self._open_output
+        address = absolute(attributes.get("href", ""), self._base) if kept == "a" else ""
+        inside_code = open_output["code"] or open_output["pre"]
+        inside_link = open_output["a"] and kept in ("code", "pre", "blockquote")
+        if open_output[kept] or inside_code or inside_link or (kept == "a" and not address):
             kept = None
         self._open.append((tag, kept))
         self._opened[tag] += 1
         if kept:
-            around[kept] += 1
+            open_output[kept] += 1
         if kept:
             self._write(f'<a href="{html.escape(address)}">' if kept == "a" else f"<{kept}>")
 
-    def _shut(self) -> str:
+    def _close(self) -> str:
         tag, kept = self._open.pop()
         self._opened[tag] -= 1
         if kept:
-            self._around[kept] -= 1
+            self._open_output[kept] -= 1
             self._out.append(f"</{kept}>")
         return tag
 
-    def _picture(self, given: Mapping[str, str]) -> None:
-        if given.get("width") in ("0", "1") or given.get("height") in ("0", "1"):
-            return  # it counts readers
-        if len(self._pictures) < MOST_PICTURES and (address := absolute(given.get("src", ""), self._base)):
+    def _picture(self, attributes: Mapping[str, str]) -> None:
+        if attributes.get("width") in ("0", "1") or attributes.get("height") in ("0", "1"):
+            return  # a tracking pixel
+        if len(self._pictures) < MOST_PICTURES and (address := absolute(attributes.get("src", ""), self._base)):
             self._pictures[address] = None

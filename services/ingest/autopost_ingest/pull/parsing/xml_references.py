@@ -1,6 +1,6 @@
-"""References in XML, made plain before anything expands them: a document that grows while it is read is refused.
+"""Resolve references in XML before the parser does, so that no document can grow by entity expansion.
 
-Feeds write names of HTML, which XML does not know, and bare ampersands, which it forbids; both become what was meant.
+Feeds contain HTML entity names and bare ampersands, which XML does not allow; both are replaced by valid references.
 """
 
 import html
@@ -15,7 +15,7 @@ from autopost_ingest.pull.parsing.encoding import shortened
 MOST_ENTITIES = 300
 
 _ENTITY = re.compile(r"<!ENTITY", re.IGNORECASE)
-# What old feeds declare to write a dash, a space or a name: a word at most.
+# Old feeds declare short entities for a dash, a space or a name.
 _HARMLESS = re.compile(r"<!ENTITY\s+(\w+)\s+[\"']((?:&#\w{1,8};|[^\"'&%<]){0,16})[\"']\s*>")
 _REFERENCE = re.compile(
     r"&(?:(?P<known>#\d{1,7};|#[xX][0-9a-fA-F]{1,6};|(?:amp|lt|gt|quot|apos);)|(?P<name>\w{1,31});)?"
@@ -23,11 +23,11 @@ _REFERENCE = re.compile(
 
 
 class InvalidDocument(Exception):  # noqa: N818  named for what happened
-    """Not what was expected, or refused; the message says why."""
+    """The document is invalid or refused; the message says why."""
 
 
 def plain_references(text: str) -> str:
-    """Raises ``InvalidDocument`` where entities are declared that refer to others, to elsewhere, or are long."""
+    """Raises ``InvalidDocument`` for nested, external or long entity declarations."""
     if not _ENTITY.search(text):
         return _replaced(text, {})
     own = _HARMLESS.findall(text)
@@ -51,7 +51,7 @@ def _replaced(text: str, own: dict[str, str]) -> str:
 
 
 def _mark(known: str) -> str | None:
-    """A mark of a letter as itself, so that it is seen when there are too many in a row."""
+    """Decode a reference to a combining mark, so that too many marks in a row are detected."""
     if not known.startswith("#"):
         return None
     number = int(known[2:-1], 16) if known[1] in "xX" else int(known[1:-1])
@@ -59,7 +59,7 @@ def _mark(known: str) -> str | None:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Either what may have references in it, or a section in which everything is literal."""
+    """Pairs of text that may have references, and literal text (CDATA); one of both is empty."""
     place = 0
     while (opens := text.find("<![CDATA[", place)) >= 0 and (closes := text.find("]]>", opens)) >= 0:
         yield text[place:opens], ""

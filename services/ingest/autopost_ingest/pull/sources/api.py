@@ -1,7 +1,7 @@
-"""Pull a JSON interface page by page.
+"""Pull a JSON API page by page.
 
-Where a walk is interrupted, or has read as many pages as a pull may, the next pull goes on from there: the place is
-kept with the last chunk of each page. A walk from the beginning ends at the first page that is known.
+The position is stored with the last chunk of each page. After an interruption or the maximum number of pages, the next
+pull resumes there. A pull from the first page stops at the first page without new items.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from autopost_ingest.pull.source_config import ApiSource, NextCursor, NextLink, 
 from autopost_ingest.pull.sources.documents import Budget, Document, Fetch, get
 from autopost_ingest.pull.sources.rss import validated, validators
 
-_PLACE_IS_GONE = frozenset({"http_400", "http_404", "http_410", "http_422"})
+_PAGE_MISSING = frozenset({"http_400", "http_404", "http_410", "http_422"})
 
 
 class ApiPull:
@@ -47,12 +47,12 @@ class ApiPull:
         try:
             return await self._walk(resume, {"page": cursor.get("page")}, stop_when_seen=False)
         except PullFailed as exc:
-            if exc.code not in _PLACE_IS_GONE:
+            if exc.code not in _PAGE_MISSING:
                 raise
         return await self._walk(None, {}, stop_when_seen=False)
 
     async def _walk(self, place: str | None, cursor: dict[str, Any], *, stop_when_seen: bool) -> PullFinished:
-        been, before = {place}, cursor.get("page")
+        visited, before = {place}, cursor.get("page")
         for page in range(self._source.pages):
             headers = self._headers(cursor if page == 0 else {})
             document = await get(self._fetch, self._address(place), headers, self._budget)
@@ -61,20 +61,20 @@ class ApiPull:
             read = await self._read(document)
             fresh = await self._importer.fresh(oldest_first(read.items, newest_come_first=self._source.stop_when_seen))
             following = self._following(read, place, document)
-            looks = _digest(read.items)
-            is_known = stop_when_seen and not fresh
-            if following in been or is_known or looks == before:  # the same page again: it heeds no number
+            page_hash = _digest(read.items)
+            all_seen = stop_when_seen and not fresh
+            if following in visited or all_seen or page_hash == before:  # the last: the API ignores the page parameter
                 following = None
             await self._importer.take(
                 fresh,
-                self._cursor(document, following, looks),
+                self._cursor(document, following, page_hash),
                 last=following is None,
                 newest=place is None if self._source.stop_when_seen else following is None,
             )
             if following is None:
                 return PullFinished()
-            been.add(following)
-            place, before = following, looks
+            visited.add(following)
+            place, before = following, page_hash
         return PullFinished(more=True)
 
     async def _read(self, document: Document) -> ParsedDocument:
@@ -105,7 +105,7 @@ class ApiPull:
     def _following(self, read: ParsedDocument, place: str | None, document: Document) -> str | None:
         match self._source.paging:
             case NextLink() if read.next:
-                return self._own(urljoin(document.url, read.next))
+                return self._same_site(urljoin(document.url, read.next))
             case NextCursor():
                 return read.next
             case PageNumber(first=first) if read.items:
@@ -113,8 +113,8 @@ class ApiPull:
             case _:
                 return None
 
-    def _own(self, url: str) -> str:
-        """The secret goes to nobody else, wherever the answer points."""
+    def _same_site(self, url: str) -> str:
+        """The secret is never sent to another site, even if the response links to one."""
         if self._secret is not None and _origin(url) != _origin(self._source.url):
             raise PullRejected("foreign_page", "the next page is on another site; the secret is not sent there")
         return url
@@ -126,10 +126,10 @@ class ApiPull:
             headers["Authorization"] = f"{auth.scheme} {self._secret.reveal()}".strip()
         return headers | (validators(self._source.url, cursor) if self._source.paging is None else {})
 
-    def _cursor(self, document: Document, following: str | None, looks: str) -> dict[str, Any]:
+    def _cursor(self, document: Document, following: str | None, page_hash: str) -> dict[str, Any]:
         if self._source.paging is None:
             return validated(self._source.url, document)
-        return {"of": self._source.url, "resume": following, "page": looks if following else None}
+        return {"of": self._source.url, "resume": following, "page": page_hash if following else None}
 
 
 def _digest(items: Sequence[Item]) -> str:

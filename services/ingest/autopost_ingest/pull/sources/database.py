@@ -1,8 +1,8 @@
-"""Pull a database: one query in a read-only transaction, as far as caps on rows and bytes and a time limit go.
+"""Pull a database: one query in a read-only transaction, with limits on rows, bytes and time.
 
-The cursor is the greatest value of a column. It moves only behind a value that was read with all its rows: what a cap
-cuts off is read by the next pull. Rows are fetched few at a time, one by one where they are large: what is held on top
-of the cap is a few small rows or one large one.
+The cursor is the greatest value of a column. It advances only past a value whose rows were all read; the rest is read
+by the next pull. Rows are fetched in small batches, large rows one by one, so that memory exceeds the limit by at most
+a few small rows or one large row.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ from autopost_ingest.pull.sources.documents import Budget, Fetch
 CONNECT_LIMIT = timedelta(seconds=10)
 MOST_AT_ONCE = 64
 ENOUGH_AT_ONCE = 256 * 1024
-"""Bytes of rows that were fetched together; after more than these the next one comes alone."""
+"""Bytes of one batch of rows; after a larger batch the next row is fetched alone."""
 
-_SAME_ORDER_HERE = (int, float, Decimal, date, UUID)
-"""Of these types a database puts values in the order in which we do; of a text its collation decides."""
+_COMPARABLE = (int, float, Decimal, date, UUID)
+"""Types that Postgres and Python order the same way; the order of text depends on the collation."""
 
 _ARGUMENTS: Mapping[str, Callable[[str], Any]] = {
     **{"int2": int, "int4": int, "int8": int, "float4": float, "float8": float, "numeric": Decimal},
@@ -45,7 +45,7 @@ _ARGUMENTS: Mapping[str, Callable[[str], Any]] = {
 
 class _Row(Struct, frozen=True):
     mark: Any
-    """The value of the cursor's column."""
+    """The value of the cursor column."""
     record: bytes
 
 
@@ -55,11 +55,11 @@ class _Page(Struct, frozen=True):
 
 
 async def look_up_server(dsn: Secret, fetch: Fetch) -> None:
-    """The driver looks names up where our own are; one that does not answer must not get that far."""
+    """Resolve the host in the fetch threads first, so that a slow name does not block the threads for our own names."""
     try:
         host = urlsplit(dsn.reveal()).hostname or ""
     except ValueError:
-        return  # the driver says what is wrong with it
+        return  # the driver reports the error
     for name in filter(None, host.split(",")):
         try:
             async with asyncio.timeout(CONNECT_LIMIT.total_seconds()):
@@ -142,15 +142,15 @@ async def _page(connection: "asyncpg.Connection[Any]", source: DbSource, cursor:
     rows = await _rows(prepared, [argument], column, source.rows, size)
     _check_marks([row.mark for row in rows], column)
     more = len(rows) > source.rows or _size(rows) > size
-    kept = _whole(rows, column, source.rows) if more else rows
-    if kept and not isinstance(kept[-1].mark, _SAME_ORDER_HERE):
+    kept = _complete_values(rows, column, source.rows) if more else rows
+    if kept and not isinstance(kept[-1].mark, _COMPARABLE):
         after = await (await prepared.cursor(_argument(given[0], kept[-1].mark))).fetchrow()
-        _check_comes_first(after and after[column], [row.mark for row in kept], column)
+        _check_order_after(after and after[column], [row.mark for row in kept], column)
     return _Page(kept, more)
 
 
 async def _rows(prepared: Any, arguments: Sequence[Any], column: str | None, most: int, size: int) -> list[_Row]:
-    """One row more than ``most``, or the one that is too much for ``size``, so that it shows when there are more."""
+    """Read one row more than ``most``, or the row that exceeds ``size``, so that the caller knows there are more."""
     found = await prepared.cursor(*arguments)
     rows: list[_Row] = []
     left, at_once = size, 1
@@ -175,7 +175,7 @@ def _size(rows: Sequence[_Row]) -> int:
 
 
 def _argument(kind: str, value: Any) -> Any:
-    """What was kept as JSON, as the type that the query takes."""
+    """Convert the stored JSON value to the type of the query parameter."""
     try:
         return _ARGUMENTS.get(kind, str)(str(value))
     except (ValueError, InvalidOperation):
@@ -187,27 +187,27 @@ def _check_marks(marks: Sequence[Any], column: str) -> None:
         raise Misconfigured(f"cursor: {column!r} must not be null")
     if any(map(_is_infinite, marks)):
         raise Misconfigured(f"cursor: {column!r} must not be infinite")
-    ours = all(isinstance(mark, _SAME_ORDER_HERE) for mark in marks)
-    if ours and any(one > other for one, other in pairwise(marks)):
+    comparable = all(isinstance(mark, _COMPARABLE) for mark in marks)
+    if comparable and any(one > other for one, other in pairwise(marks)):
         raise Misconfigured(f"query: rows must be ordered by {column!r}")
 
 
 def _is_infinite(mark: Any) -> bool:
     if isinstance(mark, float | Decimal):
         return not isfinite(mark)
-    if isinstance(mark, datetime):  # as the driver gives the ends of time, without a zone
-        return mark.replace(tzinfo=None) in (datetime.max, datetime.min)  # noqa: DTZ901  no moment is made of it
+    if isinstance(mark, datetime):  # the driver returns infinity as these values, without a zone
+        return mark.replace(tzinfo=None) in (datetime.max, datetime.min)  # noqa: DTZ901  only compared
     return mark in (date.max, date.min)
 
 
-def _check_comes_first(after: Any, marks: Sequence[Any], column: str) -> None:
-    """Where only the server knows the order: what it gives ``after`` the last mark was not read before that."""
+def _check_order_after(after: Any, marks: Sequence[Any], column: str) -> None:
+    """For types that only the server can order: the value ``after`` the last mark must not have been read before."""
     if after is not None and after != marks[-1] and after in marks:
         raise Misconfigured(f"query: rows must be ordered by {column!r}")
 
 
-def _whole(rows: Sequence[_Row], column: str, cap: int) -> Sequence[_Row]:
-    """Without the rows at the cap whose value may have more rows behind it."""
+def _complete_values(rows: Sequence[_Row], column: str, cap: int) -> Sequence[_Row]:
+    """Drop the rows with the last value, because more rows with it may follow."""
     kept = [row for row in rows if row.mark != rows[-1].mark]
     if kept:
         return kept

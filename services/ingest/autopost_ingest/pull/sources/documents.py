@@ -1,4 +1,4 @@
-"""Fetch a document of a source, in bounds, and say what it means when there is none."""
+"""Fetch a document of a source within limits, and classify failures."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -12,8 +12,8 @@ from msgspec import Struct
 from autopost_ingest.pull.endings import PullFailed, PullRejected
 from autopost_ingest.pull.source_config import Misconfigured
 
-_CANNOT_BE_MEANT = frozenset({"invalid_url", "credentials_in_url", "forbidden_address"})
-_CANNOT_BE_READ = frozenset({"too_large", "encoded_body"})
+_INVALID_URL = frozenset({"invalid_url", "credentials_in_url", "forbidden_address"})
+_UNREADABLE = frozenset({"too_large", "encoded_body"})
 
 
 class Fetch(Protocol):
@@ -27,7 +27,7 @@ class Fetch(Protocol):
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """What one document may cost."""
+    """The limits of one document."""
 
     size: int = 10 * 1024 * 1024
     within: timedelta = timedelta(seconds=30)
@@ -36,7 +36,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 class Document(Struct, frozen=True, kw_only=True):
     url: str
-    """Where it was found in the end."""
+    """The final URL, after redirects."""
     body: bytes
     content_type: str
     etag: str | None
@@ -44,7 +44,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 async def get(fetch: Fetch, url: str, headers: Mapping[str, str], budget: Budget) -> Document | None:
-    """``None`` when it is what it was. Raises ``PullFailed``, ``PullRejected`` or ``Misconfigured``."""
+    """``None`` when it has not changed. Raises ``PullFailed``, ``PullRejected`` or ``Misconfigured``."""
     try:
         async with fetch.fetch(
             url, limit=budget.size, within=budget.within, idle=budget.idle, headers=headers
@@ -62,9 +62,9 @@ async def get(fetch: Fetch, url: str, headers: Mapping[str, str], budget: Budget
             )
     except Unfetched as exc:
         code = exc.code
-    if code in _CANNOT_BE_MEANT:
-        raise Misconfigured("url: must be a public web address (or one in AUTOPOST_FETCH_ALLOW)", code)
-    if code in _CANNOT_BE_READ:
+    if code in _INVALID_URL:
+        raise Misconfigured("url: must be a public http or https URL, or in a network of AUTOPOST_FETCH_ALLOW", code)
+    if code in _UNREADABLE:
         raise PullRejected(code, f"the response cannot be read: {code}")
     raise PullFailed(code, f"no response: {code}")
 
@@ -74,10 +74,10 @@ def _refusal(answer: Fetched) -> PullFailed:
 
 
 def _wait(headers: Mapping[str, str]) -> timedelta | None:
-    told = headers.get("Retry-After", "").strip()
-    if told.isascii() and told.isdigit():
-        return timedelta(seconds=min(int(told), 86_400)) if len(told) < 10 else timedelta(days=1)
+    value = headers.get("Retry-After", "").strip()
+    if value.isascii() and value.isdigit():
+        return timedelta(seconds=min(int(value), 86_400)) if len(value) < 10 else timedelta(days=1)
     try:
-        return max(parsedate_to_datetime(told) - datetime.now(UTC), timedelta())
+        return max(parsedate_to_datetime(value) - datetime.now(UTC), timedelta())
     except (ValueError, TypeError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""Pull a feed: asked whether it changed, read as a whole, its oldest items first."""
+"""Pull a feed with a conditional request; the oldest items are imported first."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ async def pull_rss(
 
 
 def validators(url: str, cursor: dict[str, Any]) -> dict[str, str]:
-    """Only those that this very address gave."""
+    """Validators are sent only to the URL that returned them."""
     if cursor.get("of") != url:
         return {}
     given = {"If-None-Match": cursor.get("etag"), "If-Modified-Since": cursor.get("last_modified")}
