@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from signal import SIG_DFL, SIGPIPE, signal
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ("libs/", "services/", "cli/", "bench/", "simulator/", "db/")
@@ -54,6 +55,7 @@ REASONS = {
 
 
 def main() -> None:
+    signal(SIGPIPE, SIG_DFL)  # `make shape | head` ends quietly
     files = tracked()
     for title, now, aim in rows(files):
         print(f"{title:<42} {now:<58} {aim}")

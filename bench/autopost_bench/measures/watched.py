@@ -49,11 +49,11 @@ async def _relayed(server: BenchServer, database: Database, figures: Figures) ->
     events = int(await database.fetchval("SELECT count(*) FROM events"))
     started = time.perf_counter()
 
-    async def is_near() -> bool:
+    async def is_caught_up() -> bool:
         begun = int(await database.fetchval("SELECT count(*) FROM relay_state WHERE relay = 'audit'"))
         return begun > 0 and int(await database.fetchval("SELECT events FROM relay_lag()")) < NEAR
 
-    await settled(is_near, server.counts.relayed_within.total_seconds(), "the audit stream does not catch up")
+    await settled(is_caught_up, server.counts.relayed_within.total_seconds(), "the audit stream does not catch up")
     figures.record("relay.catch_up", events / (time.perf_counter() - started))
 
 

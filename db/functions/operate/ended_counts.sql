@@ -9,7 +9,7 @@ LANGUAGE sql
 STABLE ROWS 1
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
-    SELECT coalesce(given_up.counts, '{}') || coalesce(past.counts, '{}'), given_up.skipped
+    SELECT coalesce(dead.counts, '{}') || coalesce(past.counts, '{}'), dead.skipped
     FROM (
         SELECT jsonb_object_agg(g.status, g.deliveries) AS counts, sum(g.skipped) AS skipped
         FROM (
@@ -18,7 +18,7 @@ AS $$
             WHERE l.workspace_id = p_workspace_id
             GROUP BY l.status
         ) AS g
-    ) AS given_up
+    ) AS dead
     CROSS JOIN (
         SELECT jsonb_object_agg(p.status, p.deliveries) AS counts
         FROM (

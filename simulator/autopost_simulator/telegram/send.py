@@ -7,7 +7,7 @@ from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.limits import Windows
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.album import read_album, refuse_animation_in_disguise
-from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
+from autopost_simulator.telegram.files import HeldFile, TelegramFiles
 from autopost_simulator.telegram.formatting import Formatted
 from autopost_simulator.telegram.keyboard import inline_keyboard
 from autopost_simulator.telegram.media import RequestedMedia, read_piece
@@ -66,7 +66,7 @@ class Sending:
             for piece, file in zip(pieces, files, strict=True)
         ]
 
-    def _album_item(self, bot: Bot, piece: RequestedMedia, number: int) -> TelegramFile:
+    def _album_item(self, bot: Bot, piece: RequestedMedia, number: int) -> HeldFile:
         try:
             return self._intake.take_in(bot, piece)
         except RefusedInside as refused:
@@ -78,7 +78,7 @@ class Sending:
         self._albums += 1
         return {"media_group_id": str(13_000_000_000_000_000 + self._albums)}
 
-    def _media_extra(self, bot: Bot, piece: RequestedMedia, file: TelegramFile) -> dict[str, Any]:
+    def _media_extra(self, bot: Bot, piece: RequestedMedia, file: HeldFile) -> dict[str, Any]:
         fields = shapes.media_fields(file, self._files.id_for(bot, file))
         return {"media": shapes.media_shown(file)} | fields | piece.options
 

@@ -44,7 +44,7 @@ class UploadRecords(Protocol):
     async def forget_uploads(self, claim: Claim, bot_id: str, ids: Mapping[str, str]) -> None: ...
 
 
-class StoredMedia:
+class StoredBlob:
     """The bytes of a stored blob. If they differ from what was stored, the stream ends with an error."""
 
     def __init__(self, store: MediaStore | None, upload: UploadState) -> None:
@@ -117,7 +117,7 @@ class UploadCache:
                 if missing := [one.blob_ref for one in states if one.verdict == "missing"]:
                     raise MediaMissing(", ".join(missing))
                 if all(one.verdict != "busy" for one in states):
-                    return {one.blob_ref: one.provider_id or StoredMedia(self._store, one) for one in states}
+                    return {one.blob_ref: one.provider_id or StoredBlob(self._store, one) for one in states}
                 await pause(wait)
                 wait = min(wait * 2, LATER)
         return known

@@ -73,7 +73,7 @@ class PlanPreview(Struct, frozen=True, kw_only=True):
     template_version: int | None
 
 
-class Counts(Struct, frozen=True, kw_only=True):
+class ChannelCounts(Struct, frozen=True, kw_only=True):
     routed: int
     enqueued: int
     deduped: int
@@ -91,7 +91,7 @@ class DryRun(Struct, frozen=True, kw_only=True):
     content_hash: str | None
     message_id: UUID | None
     """Message of the same content, posted before."""
-    counts: Counts
+    counts: ChannelCounts
     channels: tuple[ChannelDecision, ...]
     plans: dict[str, PlanPreview]
     warnings: tuple[TagWarning, ...]
@@ -210,9 +210,9 @@ def _plan(made: PlanMade, *, is_whole: bool) -> PlanPreview:
     )
 
 
-def _counts(decisions: tuple[ChannelDecision, ...]) -> Counts:
+def _counts(decisions: tuple[ChannelDecision, ...]) -> ChannelCounts:
     outcomes = [decision.outcome for decision in decisions]
-    return Counts(
+    return ChannelCounts(
         routed=len(outcomes) - outcomes.count("not_routed"),
         enqueued=outcomes.count("enqueued"),
         deduped=outcomes.count("deduped"),

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from autopost_ingest.dry_run.dry_run import Counts
+from autopost_ingest.dry_run.dry_run import ChannelCounts
 from autopost_ingest.http.warnings import TagWarning
 
 
@@ -21,7 +21,7 @@ class Accepted(ApiResponse, frozen=True, kw_only=True):
     run_id: UUID
     new: bool
     """False where this content was posted before."""
-    channels: Counts
+    channels: ChannelCounts
     trace_id: str | None
     warnings: tuple[TagWarning, ...] = ()
 
@@ -57,7 +57,7 @@ class PostState(ApiResponse, frozen=True, kw_only=True):
     next_attempt_at: datetime | None
     finished_at: datetime | None
     error: dict[str, Any] | None
-    channels: Counts | None = None
+    channels: ChannelCounts | None = None
     warnings: tuple[TagWarning, ...] = ()
 
 

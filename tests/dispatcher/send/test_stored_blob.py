@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 from autopost_adapters.base import MediaMissing, MediaUnreadable
 from autopost_dispatcher.gateway import UploadState
-from autopost_dispatcher.send.media import StoredMedia
+from autopost_dispatcher.send.media import StoredBlob
 from autopost_runtime.storage.objects import ObjectMissing
 
 BODY = b"0123456789"
@@ -25,7 +25,7 @@ class Store:
             yield chunk
 
 
-def stored(*chunks: bytes | Exception, origin: str = "s3://bucket/key") -> StoredMedia:
+def stored(*chunks: bytes | Exception, origin: str = "s3://bucket/key") -> StoredBlob:
     upload = UploadState(
         blob_ref="sha256:x",
         verdict="ours",
@@ -36,7 +36,7 @@ def stored(*chunks: bytes | Exception, origin: str = "s3://bucket/key") -> Store
         size_bytes=len(BODY),
         name=None,
     )
-    return StoredMedia(Store(*chunks), upload)
+    return StoredBlob(Store(*chunks), upload)
 
 
 async def test_the_bytes_come_as_they_were_stored() -> None:
