@@ -7,9 +7,9 @@ from autopost_adapters.markup.markdown import read_markdown
 from autopost_adapters.markup.marked import Entity, Kind, Marked
 from autopost_adapters.max.profile import LIMITS as MAX
 from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
-from autopost_simulator.max import markdown as simulated_markdown
-from autopost_simulator.max import markup as simulated_max
-from autopost_simulator.telegram import parse_html as simulated_telegram
+from autopost_simulator.max.text import markdown as simulated_markdown
+from autopost_simulator.max.text import markup as simulated_max
+from autopost_simulator.telegram.markup import parse_html as simulated_telegram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace

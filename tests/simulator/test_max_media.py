@@ -6,8 +6,8 @@ import struct
 import aiohttp
 import pytest
 from autopost_simulator.max.assembly import Assembly
-from autopost_simulator.max.files import MaxFiles
 from autopost_simulator.max.settings import MaxSettings
+from autopost_simulator.max.upload.files import MaxFiles
 from autopost_simulator.world import new_bot
 
 CHANNEL = -7001

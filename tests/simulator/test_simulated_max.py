@@ -1,8 +1,8 @@
 """The MAX API as a client sees it: what it accepts, what it shows, how it says no."""
 
 import pytest
-from autopost_simulator.max.markdown import parse_markdown
-from autopost_simulator.max.markup import parse_html
+from autopost_simulator.max.text.markdown import parse_markdown
+from autopost_simulator.max.text.markup import parse_html
 
 CHANNEL = -7001
 

@@ -1,10 +1,10 @@
 """Parse modes: which entities come out, and which words a mistake is answered with."""
 
 import pytest
-from autopost_simulator.telegram.formatting import Formatted, ParseError, finish
-from autopost_simulator.telegram.parse_html import parse_html
-from autopost_simulator.telegram.parse_markdown import parse_markdown
-from autopost_simulator.telegram.parse_markdown_v2 import parse_markdown_v2
+from autopost_simulator.telegram.markup.formatting import Formatted, ParseError, finish
+from autopost_simulator.telegram.markup.parse_html import parse_html
+from autopost_simulator.telegram.markup.parse_markdown import parse_markdown
+from autopost_simulator.telegram.markup.parse_markdown_v2 import parse_markdown_v2
 
 
 def seen(formatted: Formatted) -> tuple[str, list[tuple[object, ...]]]:

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from autopost_simulator.max.files import MaxFile, MaxFiles
 from autopost_simulator.max.keyboard import keyboard
 from autopost_simulator.max.media import Kind
 from autopost_simulator.max.refusal import named, payload
-from autopost_simulator.max.uploads import MaxUploads
+from autopost_simulator.max.upload.files import MaxFile, MaxFiles
+from autopost_simulator.max.upload.uploads import MaxUploads
 from autopost_simulator.world import Bot
 
 ATTACHMENTS = 12

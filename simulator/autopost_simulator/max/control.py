@@ -7,9 +7,9 @@ import msgspec
 from aiohttp import web
 
 from autopost_simulator.max.customer import Customers, Impossible, Membership, Press, StartSpec, Write
-from autopost_simulator.max.files import FileState, MaxFile
 from autopost_simulator.max.settings import SettingsSpec
 from autopost_simulator.max.state import MaxState
+from autopost_simulator.max.upload.files import FileState, MaxFile
 from autopost_simulator.uploaded_file import serve_uploaded
 
 Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import msgspec
 
 from autopost_simulator.max.attachments import Attached
-from autopost_simulator.max.markdown import parse_markdown
-from autopost_simulator.max.markup import Markup, parse_html, utf16_length
 from autopost_simulator.max.refusal import named, payload
+from autopost_simulator.max.text.markdown import parse_markdown
+from autopost_simulator.max.text.markup import Markup, parse_html, utf16_length
 
 TEXT_LENGTH = 4_000
 

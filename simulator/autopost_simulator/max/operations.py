@@ -10,7 +10,7 @@ from autopost_simulator.max.chats import Chats
 from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.refusal import MaxRateLimited, named
 from autopost_simulator.max.state import MaxState
-from autopost_simulator.max.uploads import UploadOperations
+from autopost_simulator.max.upload.uploads import UploadOperations
 from autopost_simulator.world import Bot, World
 
 Operation = Callable[[Bot, OperationCall, ProviderCall], Any]

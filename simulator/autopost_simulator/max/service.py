@@ -10,7 +10,7 @@ from autopost_simulator.max.customer import Customers
 from autopost_simulator.max.endpoint import MaxEndpoint
 from autopost_simulator.max.operations import Operations
 from autopost_simulator.max.state import MaxState
-from autopost_simulator.max.upload_host import UploadHost
+from autopost_simulator.max.upload.upload_host import UploadHost
 from autopost_simulator.world import World
 
 

@@ -4,13 +4,13 @@ from autopost_simulator.clock import Clock
 from autopost_simulator.limits import Windows
 from autopost_simulator.max.attachments import Attaching
 from autopost_simulator.max.callbacks import Callbacks
-from autopost_simulator.max.files import MaxFiles
 from autopost_simulator.max.messages import Messages
 from autopost_simulator.max.people import People
 from autopost_simulator.max.settings import MaxSettings
-from autopost_simulator.max.updates import Updates
-from autopost_simulator.max.uploads import MaxUploads
-from autopost_simulator.max.webhooks import Webhooks
+from autopost_simulator.max.upload.files import MaxFiles
+from autopost_simulator.max.upload.uploads import MaxUploads
+from autopost_simulator.max.webhook.updates import Updates
+from autopost_simulator.max.webhook.webhooks import Webhooks
 from autopost_simulator.world import World
 
 

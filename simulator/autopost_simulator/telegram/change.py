@@ -7,8 +7,8 @@ from typing import Any
 from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.telegram import shapes
-from autopost_simulator.telegram.formatting import Formatted
 from autopost_simulator.telegram.keyboard import inline_keyboard
+from autopost_simulator.telegram.markup.formatting import Formatted
 from autopost_simulator.telegram.options import link_preview
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, role

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from autopost_simulator.telegram.formatting import normal_url
+from autopost_simulator.telegram.markup.formatting import normal_url
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import named
 

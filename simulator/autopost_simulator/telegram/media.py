@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autopost_simulator.telegram.formatting import Formatted
+from autopost_simulator.telegram.markup.formatting import Formatted
 from autopost_simulator.telegram.params import MultipartFile, Params
 from autopost_simulator.telegram.refusal import named
 from autopost_simulator.telegram.standing import MediaKind

@@ -8,8 +8,8 @@ from autopost_simulator.limits import Windows
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.album import read_album, refuse_animation_in_disguise
 from autopost_simulator.telegram.files import HeldFile, TelegramFiles
-from autopost_simulator.telegram.formatting import Formatted
 from autopost_simulator.telegram.keyboard import inline_keyboard
+from autopost_simulator.telegram.markup.formatting import Formatted
 from autopost_simulator.telegram.media import RequestedMedia, read_piece
 from autopost_simulator.telegram.options import common_options, link_preview
 from autopost_simulator.telegram.params import Params

@@ -49,9 +49,7 @@ class Intake:
         name = PurePosixPath(urlsplit(url).path).name or None
         return self._keep(bot, piece, page.body, name, page.content_type)
 
-    def _keep(
-        self, bot: Bot, piece: RequestedMedia, content: bytes, name: str | None, content_type: str
-    ) -> HeldFile:
+    def _keep(self, bot: Bot, piece: RequestedMedia, content: bytes, name: str | None, content_type: str) -> HeldFile:
         attributes = piece.attributes
         if piece.kind == "photo":
             name = None

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from autopost_simulator.telegram.formatting import Entity, Formatted, ParseError, Parser, finish
+from autopost_simulator.telegram.markup.formatting import Entity, Formatted, ParseError, Parser, finish
+from autopost_simulator.telegram.markup.parse_html import parse_html
+from autopost_simulator.telegram.markup.parse_markdown import parse_markdown
+from autopost_simulator.telegram.markup.parse_markdown_v2 import parse_markdown_v2
 from autopost_simulator.telegram.params import Params
-from autopost_simulator.telegram.parse_html import parse_html
-from autopost_simulator.telegram.parse_markdown import parse_markdown
-from autopost_simulator.telegram.parse_markdown_v2 import parse_markdown_v2
 from autopost_simulator.telegram.refusal import named
 
 RAW_BYTES = 32_768

@@ -2,7 +2,7 @@
 
 import re
 
-from autopost_simulator.telegram.formatting import EntityBuilder, Formatted, ParseError, byte_offset
+from autopost_simulator.telegram.markup.formatting import EntityBuilder, Formatted, ParseError, byte_offset
 
 _MARKS = "_*`["
 _LANGUAGE = re.compile(r"([^\s`]+)(?=\s)")

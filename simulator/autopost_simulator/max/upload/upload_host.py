@@ -15,10 +15,10 @@ from aiohttp import BodyPartReader, web
 from autopost_simulator import reply
 from autopost_simulator.exchange import Act, CallHandler, ProviderCall
 from autopost_simulator.max.assembly import Assembly
-from autopost_simulator.max.files import MaxFile
 from autopost_simulator.max.media import check_name, check_sides, check_size
 from autopost_simulator.max.refusal import MaxError, named, payload
-from autopost_simulator.max.uploads import MaxUpload, MaxUploads, check_unused, photo_key
+from autopost_simulator.max.upload.files import MaxFile
+from autopost_simulator.max.upload.uploads import MaxUpload, MaxUploads, check_unused, photo_key
 from autopost_simulator.reply import Reply
 
 CHUNK = 64 * 1024

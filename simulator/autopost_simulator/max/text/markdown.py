@@ -2,7 +2,7 @@
 
 import re
 
-from autopost_simulator.max.markup import MarkupBuilder
+from autopost_simulator.max.text.markup import MarkupBuilder
 
 _PAIRS = (
     ("**", "strong"),

@@ -10,10 +10,10 @@ from typing import Any
 
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.max.assembly import Assembly
-from autopost_simulator.max.files import MaxFile, MaxFiles, new_token
 from autopost_simulator.max.media import KINDS, Kind
 from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.refusal import named, payload
+from autopost_simulator.max.upload.files import MaxFile, MaxFiles, new_token
 from autopost_simulator.world import Bot
 
 LINKS_KEPT = 10_000

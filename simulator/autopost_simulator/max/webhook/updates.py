@@ -13,8 +13,8 @@ from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.max.events import Update
 from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.refusal import MaxError, named, payload
-from autopost_simulator.max.subscription import read_subscription, why_unacceptable
-from autopost_simulator.max.webhooks import Webhooks
+from autopost_simulator.max.webhook.subscription import read_subscription, why_unacceptable
+from autopost_simulator.max.webhook.webhooks import Webhooks
 from autopost_simulator.world import Bot
 
 UPDATES_KEPT = 1_000

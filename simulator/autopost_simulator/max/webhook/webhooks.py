@@ -20,7 +20,7 @@ from autopost_simulator.clock import Clock
 from autopost_simulator.max.events import Update
 from autopost_simulator.max.settings import MaxSettings
 from autopost_simulator.max.shapes import milliseconds
-from autopost_simulator.max.subscription import Subscription, SubscriptionBody, WebhookDelivery
+from autopost_simulator.max.webhook.subscription import Subscription, SubscriptionBody, WebhookDelivery
 from autopost_simulator.world import Bot
 
 FIRST_PAUSE = 60.0

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from autopost_simulator.telegram.formatting import EntityBuilder, Formatted, ParseError, byte_offset
+from autopost_simulator.telegram.markup.formatting import EntityBuilder, Formatted, ParseError, byte_offset
 
 _SIMPLE = {
     "b": "bold",

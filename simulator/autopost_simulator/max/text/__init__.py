@@ -1,0 +1,1 @@
+"""Text of a message: Markdown and HTML, as MAX reads them."""

@@ -1,0 +1,1 @@
+"""Uploads: their addresses, their host and the files."""

@@ -1,0 +1,1 @@
+"""Updates, and how they reach the webhook of a bot."""

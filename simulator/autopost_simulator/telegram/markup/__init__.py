@@ -1,0 +1,1 @@
+"""Text with entities, as the Bot API server parses it."""
