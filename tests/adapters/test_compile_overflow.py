@@ -6,12 +6,12 @@ import pytest
 from autopost_adapters.markup.graphemes import is_boundary
 from autopost_adapters.markup.marked import Entity, Marked
 from autopost_adapters.max.compile import compile_content as compile_for_max
-from autopost_adapters.max.profile import LIMITS as MAX
+from autopost_adapters.max.limits import LIMITS as MAX
+from autopost_adapters.planning.cut_text import ELLIPSIS, Uncuttable, split, truncate
 from autopost_adapters.planning.limits import Limits
 from autopost_adapters.planning.measure import Measure
-from autopost_adapters.planning.overflow import ELLIPSIS, Uncuttable, split, truncate
 from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
-from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
+from autopost_adapters.telegram.limits import LIMITS as TELEGRAM
 from autopost_contracts.payload import Content, Flags, ParseMode
 from autopost_contracts.plan import Compiled, Profile, TextPart
 from hypothesis import given, settings

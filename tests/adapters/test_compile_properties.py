@@ -8,12 +8,12 @@ import pytest
 from autopost_adapters.compilers import compile_content
 from autopost_adapters.markup.graphemes import is_boundary
 from autopost_adapters.max.compile import compile_content as compile_for_max
-from autopost_adapters.max.profile import LIMITS as MAX
+from autopost_adapters.max.limits import LIMITS as MAX
 from autopost_adapters.planning import compile_post as module
 from autopost_adapters.planning.compile_post import compile_post
 from autopost_adapters.planning.limits import Limits
 from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
-from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
+from autopost_adapters.telegram.limits import LIMITS as TELEGRAM
 from autopost_contracts.payload import Button, Content, Flags, MediaType, Medium
 from autopost_contracts.plan import MediaPart, Plan, Profile, TextPart
 from hypothesis import given, settings

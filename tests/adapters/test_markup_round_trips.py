@@ -5,8 +5,8 @@ from typing import Any
 from autopost_adapters.markup.html import read_html
 from autopost_adapters.markup.markdown import read_markdown
 from autopost_adapters.markup.marked import Entity, Kind, Marked
-from autopost_adapters.max.profile import LIMITS as MAX
-from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
+from autopost_adapters.max.limits import LIMITS as MAX
+from autopost_adapters.telegram.limits import LIMITS as TELEGRAM
 from autopost_simulator.max.text import markdown as simulated_markdown
 from autopost_simulator.max.text import markup as simulated_max
 from autopost_simulator.telegram.markup import parse_html as simulated_telegram

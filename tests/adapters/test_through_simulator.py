@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from autopost_adapters.base import AcceptedPart, Material, Target
 from autopost_adapters.max.compile import compile_content as compile_for_max
-from autopost_adapters.max.profile import LIMITS as MAX
+from autopost_adapters.max.limits import LIMITS as MAX
 from autopost_adapters.planning.limits import Limits
 from autopost_adapters.telegram.compile import compile_content as compile_for_telegram
-from autopost_adapters.telegram.profile import LIMITS as TELEGRAM
+from autopost_adapters.telegram.limits import LIMITS as TELEGRAM
 from autopost_contracts.plan import MediaPart, Plan, PlannedMedia, Profile
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -19,7 +19,6 @@
 --              except for what end_pauses locks.
 -- Steps        end_pauses, ready_channels, wake_sleepers, assign_slots, reschedule_channels, claim_shared, and the
 --              UPDATE here
---              taking here
 --
 -- How a channel is closed. What a claim reads in the queue may be older than a delivery that is being enqueued. So a
 -- channel is declared empty only under FOR UPDATE on its channel_due, and only by a statement that starts after that

@@ -1,8 +1,8 @@
 -- redact(text) -> the text without secrets, phone numbers and e-mail addresses: each is ***
 --
--- The last defence for text typed into psql; commands and services redact before they call
--- (autopost_runtime.secrets.redaction, which parses JSON inside JSON instead of masking its rest). Masked text stays as
--- it is.
+-- The twin of autopost_runtime.secrets.redaction: change both. SQL calls it for text that is typed into psql and, by
+-- quoted(), for what a post quotes. The Python twin parses JSON inside JSON instead of masking its rest. Masked text
+-- stays as it is.
 --
 -- A bounded repetition like {0,60} is unrolled, and beside a lookaround each character then costs as much as the whole
 -- pattern: names and addresses repeat without a bound. After each match a lookbehind is evaluated from the beginning of

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-LONGEST_WAIT = timedelta(days=1)
+LONGEST_RETRY_AFTER = timedelta(days=1)
 """The upper bound for a platform's retry_after; the event shows the original value."""
 
 

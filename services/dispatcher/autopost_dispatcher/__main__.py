@@ -11,12 +11,12 @@ from autopost_runtime.postgres.pool import open_database
 from autopost_runtime.storage.objects import open_objects
 from autopost_runtime.telemetry import metrics
 
+from autopost_dispatcher.adopt_policy import adopt_policy
 from autopost_dispatcher.claim.schedule import ClaimSchedule
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import poll, workspace_of
 from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.pipeline import pipeline
-from autopost_dispatcher.retry_policy import adopt_policy
 from autopost_dispatcher.send.credentials import Credentials
 
 

@@ -35,7 +35,7 @@ class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     """For calls with media; by default 0.6 of the lease."""
     max_attempts: Annotated[int, Meta(ge=1, le=100)] = 5
     """Per delivery, unless its channel sets a number. This and the next three become the retry policy of the whole
-    installation, see ``retry_policy``."""
+    installation, see ``adopt_policy``."""
     backoff_base: Wait = timedelta(seconds=2)
     backoff_cap: Wait = timedelta(minutes=10)
     group_cooldown: Wait = timedelta(seconds=60)

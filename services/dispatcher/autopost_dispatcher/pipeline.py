@@ -24,10 +24,10 @@ from autopost_dispatcher.dispatch import Dispatch
 from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.send.bots import Bots
 from autopost_dispatcher.send.delivery import SendContext
-from autopost_dispatcher.send.media import UploadCache
 from autopost_dispatcher.send.raw_answers import RawAnswers
 from autopost_dispatcher.send.send import DeliverySender, Identities
 from autopost_dispatcher.send.slots import Slots
+from autopost_dispatcher.send.uploads import UploadCache
 
 COMMIT_RESERVE = timedelta(seconds=1.5)
 """The part of the stop timeout that is reserved for committing the last outcomes."""

@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 from autopost_adapters.base import MediaMissing, MediaUnreadable
 from autopost_dispatcher.gateway import UploadState
-from autopost_dispatcher.send.media import StoredBlob
+from autopost_dispatcher.send.uploads import StoredBlob
 from autopost_runtime.storage.objects import ObjectMissing
 
 BODY = b"0123456789"

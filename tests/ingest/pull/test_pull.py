@@ -12,7 +12,7 @@ from autopost_ingest.pull.gateway import ChunkResult, PullClaim, PullGateway
 from autopost_ingest.pull.import_items import ImportLimits
 from autopost_ingest.pull.parsing.reader import DocumentReader
 from autopost_ingest.pull.scheduler import PullLimits
-from autopost_ingest.pull.sources.documents import Budget
+from autopost_ingest.pull.sources.fetch_document import Budget
 from autopost_runtime.lifecycle.service import Service
 from harness.databases import Database
 from harness.eventually import eventually

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from autopost_ingest.pull.import_items import ImportLimits
-from autopost_ingest.pull.sources.documents import Budget
+from autopost_ingest.pull.sources.fetch_document import Budget
 from autopost_runtime.fetch.dns import Names
 from harness.databases import Database
 from ingest.support.pull_setup import Pulls, Replica

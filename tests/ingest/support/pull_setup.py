@@ -17,7 +17,7 @@ from autopost_ingest.pull.parsing.reader import DocumentReader
 from autopost_ingest.pull.pull_source import SourcePuller
 from autopost_ingest.pull.scheduler import PullLimits, PullScheduler
 from autopost_ingest.pull.secrets import PullSecrets
-from autopost_ingest.pull.sources.documents import Budget
+from autopost_ingest.pull.sources.fetch_document import Budget
 from autopost_runtime.config.load import ServiceConfig
 from autopost_runtime.fetch.addresses import Guard
 from autopost_runtime.fetch.dns import Names

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from autopost_monitor.alerts.conditions import CONDITION_TEXTS, thresholds
+from autopost_monitor.alerts.condition_texts import CONDITION_TEXTS, thresholds
 from autopost_monitor.alerts.config import AlertConfig
 from autopost_monitor.alerts.gateway import Cause
 from autopost_monitor.alerts.text import notice_text

@@ -3,7 +3,7 @@
 from autopost_contracts.payload import Content, Flags
 from autopost_contracts.plan import Compiled, Profile
 
-from autopost_adapters.max.profile import LIMITS
+from autopost_adapters.max.limits import LIMITS
 from autopost_adapters.planning.compile_post import compile_post
 from autopost_adapters.planning.limits import Limits
 

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from autopost_adapters.markup.marked import Marked
 from autopost_adapters.planning.buttons import button_problems
+from autopost_adapters.planning.layout import lay_out
 from autopost_adapters.planning.limits import Limits
 from autopost_adapters.planning.measure import Measure
 from autopost_adapters.planning.media import Media, plan_media
 from autopost_adapters.planning.options import Options, dropped, read_options
-from autopost_adapters.planning.parts import lay_out
 from autopost_adapters.planning.settings import Settings, read_settings
 from autopost_adapters.planning.text import ParsedTexts, read_words
 

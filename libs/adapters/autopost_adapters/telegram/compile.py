@@ -5,7 +5,7 @@ from autopost_contracts.plan import Compiled, Profile
 
 from autopost_adapters.planning.compile_post import compile_post
 from autopost_adapters.planning.limits import Limits
-from autopost_adapters.telegram.profile import LIMITS
+from autopost_adapters.telegram.limits import LIMITS
 
 
 def compile_content(content: Content, flags: Flags, profile: Profile, limits: Limits = LIMITS) -> Compiled:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 from autopost_adapters.base import AcceptedPart, Adapter, Held, Material, MediaMissing, Target
-from autopost_contracts.outcomes import LONGEST_WAIT, Category, Failed, Outcome, Scope, Sent
+from autopost_contracts.outcomes import LONGEST_RETRY_AFTER, Category, Failed, Outcome, Scope, Sent
 from autopost_contracts.plan import MediaPart, Part, Plan, PlannedMedia
 from autopost_runtime.lifecycle.backoff import Backoff
 from autopost_runtime.postgres.pool import is_retryable
@@ -20,9 +20,9 @@ from autopost_dispatcher.gateway import Claim
 from autopost_dispatcher.send.bots import Bots
 from autopost_dispatcher.send.credentials import Identity
 from autopost_dispatcher.send.end_delivery import EndDelivery, Released
-from autopost_dispatcher.send.media import UploadCache
 from autopost_dispatcher.send.pace import FINE
 from autopost_dispatcher.send.slots import Slots
+from autopost_dispatcher.send.uploads import UploadCache
 
 provider_seconds = metrics.histogram("autopost_provider_call_seconds", "How long provider calls took.")
 
@@ -155,7 +155,7 @@ class Delivery:
     def _apply_retry_after(self, failed: Failed) -> None:
         if failed.scope == Scope.PLATFORM and failed.retry_after_ms is not None:
             asked = timedelta(milliseconds=failed.retry_after_ms)
-            self._context.slots.cool(self._job.claim, min(asked, LONGEST_WAIT))
+            self._context.slots.cool(self._job.claim, min(asked, LONGEST_RETRY_AFTER))
 
     async def _materials(self, part: Part) -> list[Material]:
         items = part.media if isinstance(part, MediaPart) else ()

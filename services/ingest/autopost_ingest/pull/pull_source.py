@@ -10,7 +10,7 @@ from autopost_ingest.pull.secrets import PullSecrets
 from autopost_ingest.pull.source_config import ApiSource, DbSource, RssSource, read_cursor, read_source
 from autopost_ingest.pull.sources.api import ApiPull
 from autopost_ingest.pull.sources.database import look_up_server, pull_db
-from autopost_ingest.pull.sources.documents import Budget, Fetch
+from autopost_ingest.pull.sources.fetch_document import Budget, Fetch
 from autopost_ingest.pull.sources.rss import pull_rss
 
 

@@ -20,7 +20,7 @@ from autopost_ingest.staging.image_size import image_size
 from autopost_ingest.staging.media_types import HEAD, content_type_of, fits
 
 MiB = 1024 * 1024
-LONGEST_WAIT = timedelta(minutes=10)
+LONGEST_FETCH_WAIT = timedelta(minutes=10)
 """Upper bound of a Retry-After."""
 
 _AGAIN = frozenset({408, 425, 429})
@@ -160,4 +160,4 @@ def _refuse_status(fetched: Fetched) -> None:
 def _wait(header: str | None) -> timedelta | None:
     if header is None or not header.isascii() or not header.isdigit() or len(header) > 9:
         return None
-    return min(timedelta(seconds=int(header)), LONGEST_WAIT)
+    return min(timedelta(seconds=int(header)), LONGEST_FETCH_WAIT)

@@ -10,7 +10,7 @@ from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 from autopost_runtime.telemetry.metrics import Observation
 
-from autopost_monitor.alerts.conditions import CONDITION_TEXTS, thresholds
+from autopost_monitor.alerts.condition_texts import CONDITION_TEXTS, thresholds
 from autopost_monitor.alerts.config import AlertConfig
 from autopost_monitor.alerts.gateway import AlertChange, AlertGateway
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-LONGEST_WAIT = timedelta(hours=1)
+LONGEST_NOTICE_WAIT = timedelta(hours=1)
 """Upper limit for the wait that a target asks for."""
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from autopost_monitor.alerts.config import AlertConfig
 from autopost_monitor.alerts.gateway import Notice
 from autopost_monitor.alerts.notice_result import (
-    LONGEST_WAIT,
+    LONGEST_NOTICE_WAIT,
     NoticeDelivered,
     NoticeRejected,
     NoticeResult,
@@ -53,5 +53,9 @@ class TelegramTarget:
 def _result(failed: Failed) -> NoticeResult:
     if failed.category is Category.PERMANENT and failed.scope is Scope.DELIVERY:
         return NoticeRejected(failed.code)
-    wait = None if failed.retry_after_ms is None else min(timedelta(milliseconds=failed.retry_after_ms), LONGEST_WAIT)
+    wait = (
+        None
+        if failed.retry_after_ms is None
+        else min(timedelta(milliseconds=failed.retry_after_ms), LONGEST_NOTICE_WAIT)
+    )
     return TargetUnreachable(failed.code, wait)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from autopost_runtime.secrets.redaction import redact
 from msgspec import Struct
 
-from autopost_monitor.alerts.conditions import CONDITION_TEXTS, ConditionText
+from autopost_monitor.alerts.condition_texts import CONDITION_TEXTS, ConditionText
 from autopost_monitor.alerts.gateway import Cause, Facts
 
 LONGEST_NAME = 80

@@ -14,7 +14,7 @@ from standardwebhooks import Webhook
 from autopost_monitor.alerts.config import AlertConfig, signing_key
 from autopost_monitor.alerts.gateway import Notice
 from autopost_monitor.alerts.notice_result import (
-    LONGEST_WAIT,
+    LONGEST_NOTICE_WAIT,
     NoticeDelivered,
     NoticeRejected,
     NoticeResult,
@@ -95,4 +95,4 @@ def _result(answer: HttpAnswer) -> NoticeResult:
 
 def _wait(answer: HttpAnswer) -> timedelta | None:
     asked = wait_asked(answer)
-    return None if asked is None else min(timedelta(milliseconds=asked), LONGEST_WAIT)
+    return None if asked is None else min(timedelta(milliseconds=asked), LONGEST_NOTICE_WAIT)

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from autopost_monitor.status import page_parts as parts
+from autopost_monitor.status import page_sections as sections
 from autopost_monitor.status.gateway import Viewer
 from autopost_monitor.status.page_markup import Markup, joined, tag, trusted
 from autopost_monitor.status.page_words import at
@@ -58,8 +58,8 @@ def status_page(report: Mapping[str, Any], viewer: Viewer) -> str:
         _top(_state(now, viewer)),
         tag(
             "main",
-            tag("section", parts.alerts(report["alerts"], names, now), parts.notices(report["notices"], now)),
-            tag("section", parts.tiles(workspaces, report["staged"], report["relay"], now)),
+            tag("section", sections.alerts(report["alerts"], names, now), sections.notices(report["notices"], now)),
+            tag("section", sections.tiles(workspaces, report["staged"], report["relay"], now)),
             [_workspace(one, report, now, alone=len(workspaces) == 1) for one in _worst_first(workspaces)],
         ),
         tag("script", trusted(SCRIPT)),
@@ -106,8 +106,8 @@ def _workspace(workspace: Mapping[str, Any], report: Mapping[str, Any], now: dat
     return tag(
         "section",
         tag("h2", link),
-        tag("div", parts.rates(groups, now), parts.errors(workspace["top_errors"], now), cls="pair"),
-        parts.channels(workspace["channels"], now, all_of_them=alone),
+        tag("div", sections.rates(groups, now), sections.errors(workspace["top_errors"], now), cls="pair"),
+        sections.channels(workspace["channels"], now, all_of_them=alone),
     )
 
 

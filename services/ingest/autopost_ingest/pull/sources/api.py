@@ -17,7 +17,7 @@ from autopost_ingest.pull.items import Item, oldest_first
 from autopost_ingest.pull.parsing.reader import DocumentReader, ParsedDocument
 from autopost_ingest.pull.parsing.reading import ReadRecords
 from autopost_ingest.pull.source_config import ApiSource, NextCursor, NextLink, PageNumber
-from autopost_ingest.pull.sources.documents import Budget, Document, Fetch, get
+from autopost_ingest.pull.sources.fetch_document import Budget, Document, Fetch, get
 from autopost_ingest.pull.sources.rss import validated, validators
 
 _PAGE_MISSING = frozenset({"http_400", "http_404", "http_410", "http_422"})

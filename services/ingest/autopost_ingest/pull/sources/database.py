@@ -27,7 +27,7 @@ from autopost_ingest.pull.parsing.reader import DocumentReader
 from autopost_ingest.pull.parsing.reading import ReadRecords
 from autopost_ingest.pull.parsing.records import MARK
 from autopost_ingest.pull.source_config import DbSource, Misconfigured
-from autopost_ingest.pull.sources.documents import Budget, Fetch
+from autopost_ingest.pull.sources.fetch_document import Budget, Fetch
 
 CONNECT_LIMIT = timedelta(seconds=10)
 MOST_AT_ONCE = 64

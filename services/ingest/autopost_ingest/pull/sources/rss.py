@@ -8,7 +8,7 @@ from autopost_ingest.pull.items import oldest_first
 from autopost_ingest.pull.parsing.reader import DocumentReader
 from autopost_ingest.pull.parsing.reading import ReadFeed
 from autopost_ingest.pull.source_config import RssSource
-from autopost_ingest.pull.sources.documents import Budget, Document, Fetch, get
+from autopost_ingest.pull.sources.fetch_document import Budget, Document, Fetch, get
 
 ACCEPT = "application/rss+xml, application/atom+xml, application/feed+json, application/xml;q=0.9, */*;q=0.5"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from autopost_monitor.alerts.conditions import CONDITION_TEXTS
+from autopost_monitor.alerts.condition_texts import CONDITION_TEXTS
 from autopost_monitor.alerts.text import clean
 from autopost_monitor.status.page_markup import Markup, joined, tag
 from autopost_monitor.status.page_words import ago, at, lasting, number, pill, until

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from autopost_adapters.markup.marked import Marked
 from autopost_adapters.planning.arrange import arrange
+from autopost_adapters.planning.cut_text import Uncuttable, split, truncate
 from autopost_adapters.planning.measure import Measure
-from autopost_adapters.planning.overflow import Uncuttable, split, truncate
 from autopost_adapters.planning.text import ParsedTexts
 
 Overflow = Literal["fail", "split", "truncate"]

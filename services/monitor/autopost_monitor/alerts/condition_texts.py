@@ -1,4 +1,4 @@
-"""The thresholds of all alert conditions, as ``alert_conditions`` reads them, and the text of each condition."""
+"""The text of each alert condition. The numbers are in ``config``; what counts is in ``db/functions/conditions``."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,12 +1,9 @@
 """MAX's limits. Its counting is not documented, so the strictest rule applies: UTF-16 units of the text as sent, with
 markup, and a keyboard counts as an attachment."""
 
-from autopost_contracts.payload import ParseMode
-
-from autopost_adapters.markup.html import quoted, write_html
 from autopost_adapters.markup.links import SCHEMES
-from autopost_adapters.markup.marked import NAMES, Entity, Kind, Marked
-from autopost_adapters.markup.max_markdown import write_markdown
+from autopost_adapters.markup.marked import NAMES
+from autopost_adapters.max.write import write
 from autopost_adapters.planning.limits import (
     MEBIBYTE,
     AlbumLimits,
@@ -14,38 +11,7 @@ from autopost_adapters.planning.limits import (
     Limits,
     PictureLimits,
     TextLimits,
-    Written,
 )
-
-_TAGS: dict[Kind, str] = {
-    "bold": "b",
-    "italic": "i",
-    "underline": "u",
-    "strike": "s",
-    "highlight": "mark",
-    "code": "code",
-    "pre": "pre",
-    "quote": "blockquote",
-}
-
-
-def write(marked: Marked, parse_mode: ParseMode | None) -> Written:
-    """In the parse mode of the post; ambiguous Markdown becomes the equivalent HTML.
-
-    A text with a parse mode always has a format, even without any markup.
-    """
-    if not marked.text or not (marked.entities or parse_mode):
-        return Written(marked.text)
-    markdown = write_markdown(marked) if parse_mode == "Markdown" else None
-    return Written(write_html(marked, _tags), "html") if markdown is None else Written(markdown, "markdown")
-
-
-def _tags(entity: Entity) -> tuple[str, str]:
-    """The language of code is left out, because MAX does not show it."""
-    if entity.kind == "link":
-        return f"<a href={quoted(entity.value)}>", "</a>"
-    return f"<{_TAGS[entity.kind]}>", f"</{_TAGS[entity.kind]}>"
-
 
 LIMITS = Limits(
     platform="max",
