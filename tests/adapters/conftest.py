@@ -16,6 +16,7 @@ from autopost_contracts.plan import MediaPart, Part, PlannedMedia
 from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpClient
 from autopost_simulator import Simulator, listening
+from harness.http import http_client
 
 from adapters.board.send import BoardAdapter
 from adapters.board.server import Board
@@ -126,7 +127,7 @@ async def simulated(name: str) -> AsyncIterator[Simulated]:
     async with (
         listening(Simulator(open_to_all=True)) as url,
         HttpClient() as client,
-        httpx.AsyncClient() as http,
+        http_client() as http,
     ):
         chat = {"platform": name, "id": int(CHATS[name]), "limits": []}
         (await http.post(f"{url}/_sim/chats", json=chat)).raise_for_status()

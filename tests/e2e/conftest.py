@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import httpx
 import pytest
 from autopost_cli.stack.stack import Stack
 from autopost_runtime.config.load import Secret, ServiceConfig
 from autopost_runtime.storage.objects import Objects, open_objects
 from harness.buckets import Bucket
 from harness.databases import Database
+from harness.http import http_client
 
 from e2e.system import System
 
@@ -43,7 +43,7 @@ async def start_system(
             chosen = {name: value for name, value in {**given, **env}.items() if value is not None}
             stack: Any = Stack(data=tmp_path / "stack", env=chosen)
             await ending.enter_async_context(stack)
-            http = await ending.enter_async_context(httpx.AsyncClient(timeout=30))
+            http = await ending.enter_async_context(http_client(timeout=30))
             database = await asyncpg.connect(stack.describe()["database_url"])
             ending.push_async_callback(database.close)
             return System(stack, http, database)

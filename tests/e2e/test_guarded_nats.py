@@ -19,6 +19,7 @@ from harness.backends import scratch_root
 from harness.databases import Database
 from harness.eventually import eventually
 from harness.guarded_nats import EXAMPLE, GuardedNats
+from harness.http import http_client
 
 MINUTE = timedelta(minutes=1)
 SERVICES = ("ingest", "dispatcher", "monitor", "bot")
@@ -43,12 +44,12 @@ class Running:
         self.health, self.http, self.log = f"http://127.0.0.1:{health}", f"http://127.0.0.1:{http}", log
 
     async def metrics(self) -> str:
-        async with httpx.AsyncClient() as http:
+        async with http_client() as http:
             return (await http.get(f"{self.health}/metrics")).text
 
     async def is_ready(self) -> bool:
         try:
-            async with httpx.AsyncClient() as http:
+            async with http_client() as http:
                 answer = await http.get(f"{self.health}/readyz")
         except httpx.TransportError:
             return False
@@ -89,7 +90,7 @@ async def test_every_service_does_its_work_with_its_own_permissions_and_none_is_
         for service in services.values():
             await eventually(service.is_ready, within=MINUTE)
 
-        async with httpx.AsyncClient() as http:
+        async with http_client() as http:
             headers = {"Authorization": f"Bearer {PUSH_SECRET}"}
             answer = await http.post(f"{services['ingest'].http}/v1/posts", headers=headers, json={"text": "hello"})
 

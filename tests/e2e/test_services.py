@@ -12,6 +12,7 @@ import httpx
 import msgspec
 import pytest
 from harness.eventually import eventually
+from harness.http import http_client
 
 from e2e.conftest import StartSystem
 
@@ -86,7 +87,7 @@ async def test_up_is_ready_with_one_json_line_and_ends_every_child_on_sigterm() 
     assert code == 0
     assert time.monotonic() - told < 20  # the promise of both is 10 s on an idle machine; tests share theirs
     assert ready_after < 60
-    async with httpx.AsyncClient() as http:
+    async with http_client() as http:
         for name in ("ingest", "bot", "monitor", "dispatcher", "simulator", "s3_url"):
             with pytest.raises(httpx.ConnectError):
                 await http.get(places[name])

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-import httpx
 import pytest
 from autopost_contracts.subjects import Topology
 from autopost_ingest.admission.admit import Admission
@@ -18,6 +17,7 @@ from autopost_runtime.config.load import ServiceConfig
 from autopost_runtime.http.web import serve
 from autopost_runtime.postgres.pool import open_database
 from harness.databases import Database
+from harness.http import http_client
 
 from ingest.support.ingest_client import Ear, IngestClient
 from ingest.support.pictures import Pictures, pictures
@@ -26,7 +26,7 @@ from ingest.support.pictures import Pictures, pictures
 @pytest.fixture
 async def client(seeded_database: Database) -> AsyncIterator[IngestClient]:
     config = ServiceConfig(database_url=seeded_database.url, database_role="autopost_ingest", database_pool=20)
-    async with open_database(config, "ingest") as database, httpx.AsyncClient(timeout=30) as http:
+    async with open_database(config, "ingest") as database, http_client(timeout=30) as http:
         gateway, ear = Gateway(database), Ear()
         enqueuer = Enqueuer(gateway, ear, Topology(), audit_deduped=False)  # type: ignore[arg-type]
         stored_media = StoredMedia(gateway)

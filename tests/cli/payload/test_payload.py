@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import UUID, uuid4
 
-import httpx
 import pytest
 from autopost_runtime.config.load import Secret, ServiceConfig
 from autopost_runtime.storage.objects import Objects, open_objects
@@ -15,6 +14,7 @@ from harness.autopost_command import Autopost
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.http import http_client
 
 SIGNED = ("--operator", "ann", "--reason", "ticket 7")
 PLENTY = timedelta(seconds=30)
@@ -79,7 +79,7 @@ async def test_the_link_opens_without_credentials_and_the_event_says_who_and_why
 ) -> None:
     ran = await autopost("payload", "get", ref, *SIGNED)
 
-    async with httpx.AsyncClient() as http:
+    async with http_client() as http:
         answer = await http.get(ran.out.strip())
     assert (ran.code, answer.status_code, answer.json()["body"]) == (0, 200, BODY)
     assert "The link works until" in ran.err
@@ -107,7 +107,7 @@ async def test_nothing_is_shown_when_the_access_cannot_be_written_down(
 async def test_the_link_stops_working_after_its_time(autopost: Autopost, ref: str) -> None:
     ran = await autopost("payload", "get", ref, *SIGNED, "--expires", "6s", "--json")
 
-    async with httpx.AsyncClient() as http:
+    async with http_client() as http:
         fresh = await http.get(ran.json["url"])
 
         async def is_over() -> bool:

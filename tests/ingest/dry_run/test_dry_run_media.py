@@ -7,7 +7,6 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any, cast
 
-import httpx
 import pytest
 from aiohttp import web
 from autopost_contracts.ids import WorkspaceId
@@ -31,6 +30,7 @@ from autopost_runtime.http.web import Site, serve
 from autopost_runtime.postgres.pool import open_database
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.http import http_client
 from harness.telegram_media import png
 from ingest.dry_run.test_dry_run import dry_run, everything, told
 from ingest.support.ingest_client import DEMO_WORKSPACE, SHOP, Ear, IngestClient
@@ -93,7 +93,7 @@ async def client(seeded_database: Database) -> AsyncIterator[IngestClient]:
     config = ServiceConfig(database_url=seeded_database.url, database_role="autopost_ingest", database_pool=4)
     fetcher = Fetcher(Guard((ip_network("127.0.0.0/8"),)), resolve=resolve, unknown_after=UNKNOWN_AFTER)
     downloader = Downloader(fetcher, DownloadLimits())
-    async with open_database(config, "ingest") as database, httpx.AsyncClient() as http:
+    async with open_database(config, "ingest") as database, http_client() as http:
         gateway, stored_media, ear = Gateway(database), StoredMedia(Gateway(database)), Ear()
         admission = Admission(gateway, timedelta(seconds=20), parser=Offload())
         dry_runner = DryRunner(admission, gateway, DryMedia(stored_media, downloader, offload=Offload()))

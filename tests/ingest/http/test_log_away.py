@@ -15,6 +15,7 @@ from autopost_cli.development import PUSH_SECRET
 from autopost_cli.embedded.ports import free_port
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.http import http_client
 
 REQUESTS = 300
 
@@ -63,7 +64,7 @@ async def test_every_request_is_answered_and_the_lost_lines_are_counted(
 ) -> None:
     stdout = output() if output else None
 
-    async with ingest(seeded_database, stdout) as (health, url, process), httpx.AsyncClient(timeout=30) as http:
+    async with ingest(seeded_database, stdout) as (health, url, process), http_client(timeout=30) as http:
 
         async def is_ready() -> bool:
             try:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from autopost_ingest.config import IngestConfig
 from harness.databases import Database
+from harness.http import http_client
 from ingest.support.hostile_bodies import REQUESTS
 from ingest.support.ingest_client import DEMO, DEMO_WORKSPACE, SHOP
 from ingest.support.watched_ingest import Ingest
@@ -53,7 +54,7 @@ async def stage(seeded_database: Database) -> AsyncIterator[Stage]:
         *(DEMO_WORKSPACE, BOT_SECRET.encode()),
     )
     ingest = Ingest(IngestConfig(database_url=seeded_database.url, nats_url=None, pull_concurrency=0))
-    async with ingest.running(), httpx.AsyncClient(timeout=120) as http:
+    async with ingest.running(), http_client(timeout=120) as http:
         yield Stage(ingest, http)
 
 

@@ -21,6 +21,7 @@ from dispatcher.support.running_dispatcher import configured as dispatcher_confi
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.http import http_client
 from harness.telegram_media import png
 from ingest.support.crashing_ingest import POINTS
 from ingest.support.pictures import MP4, PNG, Pictures
@@ -70,7 +71,7 @@ async def grave(database: Database, s3: Bucket) -> AsyncIterator[Grave]:
 @pytest.fixture
 async def stage(database: Database, s3: Bucket) -> AsyncIterator[RunningDispatchers]:
     """A workspace with a channel on each platform, and a secret to post with."""
-    async with listening(Simulator(open_to_all=True)) as simulator, httpx.AsyncClient(timeout=30) as http:
+    async with listening(Simulator(open_to_all=True)) as simulator, http_client(timeout=30) as http:
         made = RunningDispatchers(await Tenant.create(database.pool), simulator, http, s3)
         await made.channels("telegram", 1)
         await made.channels("max", 1)
@@ -98,7 +99,7 @@ class Sender:
 
     async def send(self, url: str) -> None:
         headers = {"Authorization": f"Bearer {SECRET}"}
-        async with httpx.AsyncClient(timeout=10) as http:
+        async with http_client(timeout=10) as http:
             try:
                 answer = await http.post(f"{url}/v1/posts", json=self._body, headers=headers)
             except httpx.HTTPError:

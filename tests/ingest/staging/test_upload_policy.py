@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
 import msgspec
 import pytest
 from autopost_ingest.staging.assembly import downloader_of
@@ -13,6 +12,7 @@ from autopost_runtime.fetch.dns import Names
 from autopost_runtime.fetch.fetch import Fetcher
 from harness.buckets import Bucket
 from harness.databases import Database
+from harness.http import http_client
 from ingest.support.ingest_client import DEMO, Ear
 from ingest.support.pictures import HERE, MP4, PNG, Pictures, pictures
 from ingest.support.staging_ingest import Workshop, configured, ingesting, keys
@@ -42,7 +42,7 @@ async def opened(database: Database, bucket: Bucket, **settings: Any) -> AsyncIt
     await database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
     config = configured(database.url, bucket, **settings)
     downloader = downloader_of(config, Fetcher(Guard(HERE), names=Names(ask_here)))
-    async with ingesting(config, downloader=downloader) as site, httpx.AsyncClient(timeout=10) as http:
+    async with ingesting(config, downloader=downloader) as site, http_client(timeout=10) as http:
         yield Workshop(site.url, http, database, Ear())
 
 

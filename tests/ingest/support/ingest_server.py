@@ -24,6 +24,7 @@ from autopost_runtime.config.load import ServiceConfig
 from autopost_runtime.http.web import HEAD_TIMEOUT, serve
 from autopost_runtime.postgres.pool import open_database
 from harness.databases import Database
+from harness.http import http_client
 from ingest.support.ingest_client import DEMO, Ear, IngestClient
 
 MOMENT = timedelta(milliseconds=200)
@@ -88,7 +89,7 @@ async def opened(
     running service."""
     config = ServiceConfig(database_url=database.url, database_role="autopost_ingest", database_pool=20)
     limits = httpx.Limits(max_connections=200)
-    async with open_database(config, "ingest") as pool, httpx.AsyncClient(limits=limits, timeout=30) as http:
+    async with open_database(config, "ingest") as pool, http_client(limits=limits, timeout=30) as http:
         gateway, ear, topology = Gateway(pool), Ear(), topology or Topology()
         admission = Admission(gateway, body_timeout, parser=Offload(), **(settings or {}))
         stored_media = StoredMedia(gateway)

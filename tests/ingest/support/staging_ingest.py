@@ -31,6 +31,7 @@ from autopost_runtime.nats.bus import open_bus
 from autopost_runtime.postgres.pool import open_database
 from harness.buckets import Bucket
 from harness.eventually import eventually
+from harness.http import http_client
 from ingest.support.ingest_client import DEMO, Ear, IngestClient
 from ingest.support.pictures import HERE
 
@@ -129,7 +130,7 @@ async def workshop(
     await database.pool.execute("UPDATE workspace_endpoints SET ingress_rps = NULL")
     async with (
         ingesting(configured(database.url, bucket, **settings), staged_of=staged_of, resting=resting) as site,
-        httpx.AsyncClient(timeout=10) as http,
+        http_client(timeout=10) as http,
     ):
         yield Workshop(site.url, http, database, Ear())
 

@@ -12,6 +12,7 @@ from autopost_monitor.alerts.telegram import TelegramTarget
 from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpClient
 from autopost_simulator import Simulator, listening
+from harness.http import http_client
 from monitor.support.alert_targets import configured, notice
 
 TOKEN = "1000009:alert-tests-token-0123456789abcdefgh"
@@ -41,7 +42,7 @@ class Chat:
 async def chat() -> AsyncIterator[Chat]:
     async with (
         listening(Simulator(open_to_all=True)) as base,
-        httpx.AsyncClient(timeout=10) as http,
+        http_client(timeout=10) as http,
         HttpClient(limit=2) as client,
     ):
         yield Chat(base, http, client)

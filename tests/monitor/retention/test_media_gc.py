@@ -7,7 +7,6 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-import httpx
 import pytest
 from autopost_ingest.staging.gateway import StagedGateway, StagedPost
 from autopost_monitor.config import MonitorConfig
@@ -16,6 +15,7 @@ from autopost_runtime.storage.objects import Objects
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.http import http_client
 from harness.telegram_media import png
 from ingest.support.ingest_client import DEMO_WORKSPACE, Ear
 from ingest.support.pictures import PNG, Pictures, pictures
@@ -108,7 +108,7 @@ async def test_the_same_picture_that_comes_in_between_the_mark_and_the_delete_is
     await slow.reached.wait()
 
     config = ingest_configured(seeded_database.url, s3)
-    async with ingesting(config, staged_of=held.gateway()) as replica, httpx.AsyncClient(timeout=10) as http:
+    async with ingesting(config, staged_of=held.gateway()) as replica, http_client(timeout=10) as http:
         shop = Workshop(replica.url, http, seeded_database, Ear())
         post = await shop.stage(url, text="again")
         await eventually(lambda: given_back_or(held, shop, post))

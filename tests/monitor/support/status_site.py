@@ -14,6 +14,7 @@ from autopost_runtime.postgres.pool import open_database
 from db.support.builders import Tenant, permanent
 from db.support.operators import Operator, dead
 from harness.databases import Database
+from harness.http import http_client
 
 OPERATOR, OURS, THEIRS = "operator-token-of-the-test", "our-token-of-the-test-0", "their-token-of-the-test"
 
@@ -53,7 +54,7 @@ async def status_site(database: Database) -> AsyncIterator[Site]:
     async with (
         open_database(config, "monitor") as opened,
         await serve(status_app(opened), "127.0.0.1", 0) as listening,
-        httpx.AsyncClient(base_url=listening.url, timeout=10) as http,
+        http_client(base_url=listening.url, timeout=10) as http,
     ):
         yield Site(http, ours, theirs)
 

@@ -19,6 +19,7 @@ from autopost_cli.schema.seed import seed
 from autopost_runtime.postgres.schema import SCHEMA
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.http import http_client
 
 SERVICES = ("ingest", "dispatcher", "monitor", "bot")
 MINUTE = timedelta(minutes=1)
@@ -31,7 +32,7 @@ class Running:
 
     async def checks(self) -> dict[str, str]:
         try:
-            async with httpx.AsyncClient() as http:
+            async with http_client() as http:
                 return dict((await http.get(f"{self._url}/readyz")).json()["checks"])
         except httpx.TransportError:
             return {}

@@ -7,7 +7,6 @@ cookies and credentials are not used.
 
 import asyncio
 import socket
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
@@ -21,6 +20,7 @@ from yarl import URL
 
 from autopost_runtime.fetch.addresses import Guard, is_number
 from autopost_runtime.fetch.dns import Names
+from autopost_runtime.fetch.tls import trusting
 from autopost_runtime.telemetry.logs import get_logger
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
@@ -84,9 +84,7 @@ class Fetcher:
         self._whose: Hashable = None
         self._resolve = resolve
         self._unknown_after = unknown_after
-        self._tls = ssl.create_default_context()
-        if ca_bundle is not None:
-            self._tls.load_verify_locations(ca_bundle)
+        self._tls = trusting(ca_bundle)
 
     def on_behalf_of(self, whose: Hashable) -> Self:
         """A fetcher whose look-ups use the share of ``whose``."""

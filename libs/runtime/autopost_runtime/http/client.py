@@ -7,7 +7,6 @@ An error of a streamed body before its end is raised unchanged: the connection i
 partial body. A response that arrives before the body was sent is a normal response.
 """
 
-import ssl
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache, lru_cache
@@ -21,6 +20,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from yarl import URL
 
 from autopost_runtime.config.env_values import is_host
+from autopost_runtime.fetch.tls import trusting
 from autopost_runtime.http.raw_request import RawRequests, ResponseTooLarge, read_all
 from autopost_runtime.http.request_body import StreamedBody, StreamedPayload
 from autopost_runtime.telemetry import tracing as telemetry
@@ -66,11 +66,11 @@ class HttpClient:
         self._exchange: RawRequests | None = None
 
     async def __aenter__(self) -> Self:
-        tls = ssl.create_default_context()
-        if self._ca_bundle is not None:  # in addition to the system's certificates, which other platforms need
-            tls.load_verify_locations(self._ca_bundle)
         connector = aiohttp.TCPConnector(
-            limit=self._limit, ssl=tls, ttl_dns_cache=60, keepalive_timeout=IDLE_LIMIT.total_seconds()
+            limit=self._limit,
+            ssl=trusting(self._ca_bundle),
+            ttl_dns_cache=60,
+            keepalive_timeout=IDLE_LIMIT.total_seconds(),
         )
         self._session = aiohttp.ClientSession(
             connector=connector,

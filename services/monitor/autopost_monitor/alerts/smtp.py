@@ -11,6 +11,7 @@ from typing import Self
 
 import aiosmtplib
 from autopost_runtime.config.load import Secret
+from autopost_runtime.fetch.tls import trusting
 from msgspec import Struct
 
 from autopost_monitor.alerts.config import AlertConfig
@@ -49,9 +50,6 @@ class SmtpTarget:
     def of(cls, config: AlertConfig) -> Self | None:
         if config.alert_smtp_host is None or config.alert_smtp_from is None or config.alert_smtp_to is None:
             return None
-        trusted = ssl.create_default_context()
-        if config.ca_bundle is not None:
-            trusted.load_verify_locations(config.ca_bundle)
         smtp = SmtpServer(
             host=config.alert_smtp_host,
             port=config.alert_smtp_port,
@@ -59,7 +57,7 @@ class SmtpTarget:
             user=config.alert_smtp_user,
             password=config.alert_smtp_password,
             timeout=config.alert_timeout,
-            trusted=trusted,
+            trusted=trusting(config.ca_bundle),
         )
         recipients = tuple(one.strip() for one in config.alert_smtp_to.split(",") if one.strip())
         return cls(smtp, config.alert_smtp_from, recipients)
