@@ -1,6 +1,6 @@
 """Parse an update of MAX for the inbox: chat id, key, kind and a body that the database can store.
 
-MAX unsubscribes a webhook that fails for hours, so no customer may be able to make it fail: any JSON is stored, and
+MAX unsubscribes a webhook that fails for hours, so no message of a customer may make it fail: any JSON is stored, and
 characters that the database cannot hold are replaced.
 """
 
