@@ -1,8 +1,8 @@
 -- 10. Emergency: take deliveries back from workers that will not finish them. They are due again in 15 seconds.
 --
 -- Takes only deliveries whose lease has expired; with force all that are claimed or sending, so use force only when
--- every dispatcher of this workspace is stopped. A delivery that may have been sent, in a channel that holds ambiguous ones,
--- is held: resolve_ambiguous(workspace, delivery, 'sent' | 'resend', operator, reason).
+-- every dispatcher of this workspace is stopped. A delivery that may have been sent is held if its channel is
+-- configured so: resolve_ambiguous(workspace, delivery, 'sent' | 'resend', operator, reason).
 --
 -- The same as a command: autopost queue release
 --
