@@ -1,13 +1,13 @@
--- 2. What broke: the errors of the last half hour, the newest first, then the same by code.
+-- 2. Recent errors: those of the last half hour, newest first, then the same by code.
 --
--- For who may execute as autopost_operator.
+-- Needs the execute rights of autopost_operator.
 --
 -- The same as a command: autopost queue errors
 --
 -- Watch afterwards: nothing: nothing was changed
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 02_recent_errors.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 02_recent_errors.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'

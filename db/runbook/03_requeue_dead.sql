@@ -1,16 +1,16 @@
--- 3. Bring dead deliveries back. attempt stays, and five more tries are allowed.
+-- 3. Requeue dead deliveries. attempt is kept, and five more attempts are allowed.
 --
--- A delivery whose content is on its way to the channel again, or was sent there within the dedup window, is
--- refused (twin_in_flight, twin_sent) unless force is true. What nobody wants any more: skip() takes it out of the
--- `dead` alert and leaves it dead.
+-- A delivery whose content is in flight to the channel, or was sent there within the dedup window, is
+-- refused (twin_in_flight, twin_sent) unless force is true. For deliveries that are not needed any more: skip() removes
+-- them from the `dead` alert and leaves them dead.
 --
 -- The same as a command: autopost queue requeue DELIVERY…
 --
 -- Watch afterwards: manual_requeue, then send_attempt and sent; retry_scheduled while it fails again, dead_letter
---                   when it fails for good
+--                   when it fails permanently
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 03_requeue_dead.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 03_requeue_dead.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'
@@ -36,7 +36,7 @@
     \set force 'false'
 \endif
 
--- What would come back if you asked for all of them; nothing is changed by this.
+-- A dry run: what would be requeued of all dead deliveries.
 SELECT verdict, count(*)
 FROM requeue_matching(:'workspace_id', :'operator', :'reason', p_status => 'dead', p_dry_run => true)
 GROUP BY verdict;

@@ -1,15 +1,15 @@
--- 4. Bring deliveries back that were refused for good, once the cause is mended.
+-- 4. Requeue deliveries that failed permanently, after the cause is fixed.
 --
--- What failed with its channel is refused (channel_disabled) until the channel is enabled again: 06_enable_channel.
--- What was refused before a plan was made of it is refused too (nothing_to_send): post the content again.
+-- Deliveries that failed with their channel are refused (channel_disabled) until it is enabled: 06_enable_channel.
+-- Deliveries without a plan are refused too (nothing_to_send): post the content again.
 --
 -- The same as a command: autopost queue requeue DELIVERY…
 --
--- Watch afterwards: manual_requeue, then send_attempt and sent; failed_permanent when the cause is still there,
---                   and with it channel_paused
+-- Watch afterwards: manual_requeue, then send_attempt and sent; failed_permanent and channel_paused when the cause
+--                   still exists
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 04_requeue_failed_permanent.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 04_requeue_failed_permanent.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'
@@ -35,7 +35,7 @@
     \set force 'false'
 \endif
 
--- What would come back if you asked for all of them; nothing is changed by this. A code narrows it: p_code => '…'.
+-- A dry run: what would be requeued of all of them. Filter by code with p_code => '…'.
 SELECT verdict, count(*)
 FROM requeue_matching(:'workspace_id', :'operator', :'reason', p_status => 'failed_permanent', p_dry_run => true)
 GROUP BY verdict;

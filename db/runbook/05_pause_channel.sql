@@ -1,13 +1,13 @@
--- 5. Pause a channel. What is queued for it is kept, and new posts are queued behind it.
+-- 5. Pause a channel. Queued deliveries are kept, and new posts are queued behind them.
 --
--- A longer pause that is there already stands. A whole rate group: null for the channel, the group's name after it.
+-- A longer existing pause is kept. For a whole rate group: NULL as the channel, followed by the name of the group.
 --
 -- The same as a command: autopost channel pause CHANNEL
 --
--- Watch afterwards: channel_paused; no send_attempt of this channel but those that had begun
+-- Watch afterwards: channel_paused; no send_attempt of this channel except those that had begun
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 05_pause_channel.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 05_pause_channel.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'

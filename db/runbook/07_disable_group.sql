@@ -1,13 +1,14 @@
--- 7. Switch off every channel of a rate group: a token that was revoked, a platform that is to rest.
+-- 7. Disable every channel of a rate group, such as for a revoked token or to stop a platform.
 --
--- An empty platform means the group of this name on each of them. What is queued is kept; new posts are not routed there while they are off.
+-- An empty platform selects the group of this name on every platform. Queued deliveries are kept; new posts are not
+-- routed to disabled channels.
 --
 -- The same as a command: autopost channel disable --rate-group GROUP
 --
--- Watch afterwards: channel_disabled for each channel; no send_attempt but those that had begun
+-- Watch afterwards: channel_disabled for each channel; no send_attempt except those that had begun
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 07_disable_group.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 07_disable_group.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'

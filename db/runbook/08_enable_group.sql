@@ -1,14 +1,15 @@
--- 8. Switch every channel of a rate group on again, each with its catch-up policy.
+-- 8. Enable every channel of a rate group, each with its catch-up policy.
 --
--- An empty platform means the group of this name on each of them. The group's rate holds: a large backlog goes out at its pace, not at once.
+-- An empty platform selects the group of this name on every platform. The rate of the group still applies to a large
+-- backlog.
 --
 -- The same as a command: autopost channel enable --rate-group GROUP
 --
--- Watch afterwards: channel_enabled for each channel, catch_up_dropped for each post left out, then send_attempt
+-- Watch afterwards: channel_enabled for each channel, catch_up_dropped for each dropped delivery, then send_attempt
 --                   and sent; channel_paused where a channel still fails
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 08_enable_group.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 08_enable_group.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'

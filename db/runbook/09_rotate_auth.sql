@@ -1,8 +1,8 @@
 -- 9. Give a channel another credential, and another rate group if the token has its own limit.
 --
--- First a short pause, so that what is being sent can end. While something is, the answer is `sending`: paste the
+-- First a short pause, so that sends in progress can end. As long as there is one, the answer is `sending`: paste the
 -- second half again. `bound` false means that credential_bindings has no secret for the new ref yet. An empty
--- new_rate_group keeps the old one. The pause runs out by itself, so no catch-up policy is applied.
+-- new_rate_group keeps the old one. The pause ends by itself, so no catch-up policy is applied.
 --
 -- The same as a command: autopost auth rotate CHANNEL --auth-ref NEW
 --
@@ -10,7 +10,7 @@
 --                   channel_paused when the new credential is wrong
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 09_rotate_auth.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 09_rotate_auth.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'

@@ -1,13 +1,13 @@
--- 11. Leave dead deliveries dead: somebody has looked at them, and they leave the `dead` alert.
+-- 11. Mark dead deliveries as reviewed: they stay dead and no longer raise the `dead` alert.
 --
--- The mark goes when a delivery is requeued after all; should it die again, the alert sees it again.
+-- A later requeue removes the mark; if the delivery dies again, the alert counts it again.
 --
 -- The same as a command: autopost queue skip DELIVERY…
 --
 -- Watch afterwards: manual_skip; nothing else happens to it
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 11_skip_dead.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 11_skip_dead.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'

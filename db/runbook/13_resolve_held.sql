@@ -1,14 +1,13 @@
--- 13. End a hold: somebody has looked into the channel and knows whether the call that nobody answered arrived.
+-- 13. Resolve a hold: after a look into the channel, say whether the message of the unanswered call is there.
 --
--- decision is `sent` (it did; provider_message_id is what was found there, empty when unknown) or `resend` (it did not,
--- and goes out again).
+-- decision is `sent` (it is; provider_message_id is its id, empty if unknown) or `resend` (it is not; send it again).
 --
 -- The same as a command: autopost queue resolve DELIVERY sent|resend
 --
 -- Watch afterwards: sent when it was the last call; else manual_requeue, then send_attempt and sent
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 13_resolve_held.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 13_resolve_held.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'

@@ -1,15 +1,15 @@
--- 14. Bring back everything that was given up and matches: first the count of all, then a thousand, the oldest first.
+-- 14. Requeue all dead letters that match: first the count of all, then a thousand, oldest first.
 --
--- What is empty matches any. What an operator has skipped is left out, and what a catch-up has dropped unless its code
--- is asked for. What is refused takes no place from what comes back: paste again while `requeued` is not 0.
+-- An empty value matches any. Skipped deliveries are left out, and those dropped by a catch-up policy unless their code
+-- is given. Refused ones do not count towards the limit: paste again while `requeued` is not 0.
 --
 -- The same as a command: autopost queue requeue --status … --code … --channel … --message … --since … --until …
 --
--- Watch afterwards: manual_requeue, then send_attempt and sent; dead_letter and failed_permanent when the cause is
---                   still there
+-- Watch afterwards: manual_requeue, then send_attempt and sent; dead_letter and failed_permanent when the cause
+--                   still exists
 
 \set ON_ERROR_STOP on
--- Change these before you paste, or give them: psql -v workspace_id=… -f 14_requeue_matching.sql
+-- Change these before pasting, or pass them: psql -v workspace_id=… -f 14_requeue_matching.sql
 \if :{?workspace_id}
 \else
     \set workspace_id '00000000-0000-0000-0000-000000000000'

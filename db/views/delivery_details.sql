@@ -1,4 +1,4 @@
--- delivery_details: a delivery with everything the contract names on it, the rendered text included.
+-- delivery_details: a delivery with everything the contract names on it, including the rendered text.
 CREATE OR REPLACE VIEW delivery_details AS
 SELECT d.workspace_id, d.delivery_id, d.message_id, d.channel_id, d.hash_version, d.content_hash, d.not_before,
        d.scheduled_for, d.status, d.attempt, d.max_attempts, d.policy, d.next_retry_at, d.hold_reason,

@@ -1,10 +1,10 @@
--- quarantine: every channel that is paused or disabled, and what waits behind it.
+-- quarantine: every channel that is paused or disabled, and the deliveries that wait for it.
 --
--- since, reason   the last closing that was told: the error's code, or the operator's words; null when nobody told
+-- since, reason   the last event that closed it: the code of the error, or the operator's reason; null without an event
 -- until           when the pause ends by itself; null for a disabled channel
--- waiting         deliveries kept; held: those among them that wait for resolve_ambiguous
+-- waiting         queued deliveries; held: those of them that wait for resolve_ambiguous
 -- oldest_at       when the oldest of them was queued
--- last_seen_at    when the content of the newest of them was last posted: what a catch-up policy goes by
+-- last_seen_at    when the content of the newest of them was last posted: used by the catch-up policy
 CREATE OR REPLACE VIEW quarantine AS
 SELECT c.workspace_id, c.channel_id, c.platform, c.rate_group, c.title,
        CASE WHEN c.enabled THEN 'paused' ELSE 'disabled' END AS state,
@@ -32,7 +32,7 @@ CROSS JOIN LATERAL (
            max(m.last_seen_at) AS last_seen_at
     FROM delivery_queue q
     CROSS JOIN LATERAL (
-        -- One probe per delivery that waits, however the planner would weigh reading them all.
+        -- One probe per waiting delivery, whatever the planner's estimate for reading them all.
         SELECT d.message_id, d.status, d.next_retry_at, d.created_at
         FROM deliveries d
         WHERE d.workspace_id = q.workspace_id

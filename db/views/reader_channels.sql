@@ -1,4 +1,4 @@
--- reader_channels: the channels of whoever reads. Where their credentials lie is not shown.
+-- reader_channels: the reader's channels, without the place of their credentials.
 CREATE OR REPLACE VIEW reader_channels WITH (security_barrier) AS
 SELECT c.workspace_id, c.channel_id, c.platform, c.target_id, c.rate_group, c.enabled, c.title, c.send_mode, c.rate_rps,
        c.max_parallel, c.next_allowed_at, c.paused_until, c.timezone, c.window_mode, c.posting_window, c.dedup_ttl_hours,

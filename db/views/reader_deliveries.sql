@@ -1,4 +1,4 @@
--- reader_deliveries: the deliveries of whoever reads, as delivery_details has them, without claim tokens.
+-- reader_deliveries: the reader's deliveries, as in delivery_details, without claim tokens.
 CREATE OR REPLACE VIEW reader_deliveries WITH (security_barrier) AS
 SELECT d.workspace_id, d.delivery_id, d.message_id, d.channel_id, d.platform, d.target_id, d.channel_title, d.status,
        d.attempt, d.max_attempts, d.not_before, d.scheduled_for, d.next_retry_at, d.hold_reason, d.provider_message_id,

@@ -112,7 +112,7 @@ def _explaining(handle: Handle) -> Handle:
 
 
 def _one_or_many(body: bytes, kind: type[T]) -> list[T]:
-    """All are validated before the first is applied."""
+    """Validate all before the first is applied."""
     if body.lstrip().startswith(b"["):
         return msgspec.json.decode(body, type=list[kind])  # type: ignore[valid-type]
     return [msgspec.json.decode(body, type=kind)]

@@ -15,10 +15,10 @@ _ENDINGS = ("status", "catalogue", "hang", "reset", "garbage", "html")
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One thing that goes wrong, perhaps after a delay; times are in seconds.
+    """One failure, optionally after a delay; times are in seconds.
 
-    ``accept``: the request takes effect although its answer is spoiled.
-    ``drip``: the pause after every byte of the body, be it the honest one or a spoiled one.
+    ``accept``: the request takes effect although its answer is an error.
+    ``drip``: the pause after every byte of the body, for a correct answer or an error.
     """
 
     status: ErrorStatus | None = None

@@ -1,6 +1,6 @@
 """Handle one provider request: apply a fault or run it, then log it, then answer.
 
-The log line comes before the first byte of the answer. Whoever saw an answer finds it there.
+The log line is written before the first byte of the answer, so a client that got an answer finds its line.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Scripted faults: which calls they apply to.
 
-Rules are tried in the order they were added and the first that strikes wins. Every rule counts the
+Rules are tried in the order in which they were added; the first that applies is used. Every rule counts the
 calls that match it, so ``nth`` means the nth call of that kind, not of all.
 """
 
@@ -16,9 +16,9 @@ from autopost_simulator.journal import Platform
 
 
 class FaultSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Strikes ``times`` matching calls from the ``nth`` on; without ``times`` one if ``nth`` is set, else all.
+    """Applies to ``times`` matching calls from the ``nth`` on; without ``times`` to one if ``nth`` is set, else to all.
 
-    What arrives at ``until`` or later is left alone. A refusal of the catalogue strikes only its own platform.
+    Calls that arrive at ``until`` or later are not affected. A catalogue error applies only to its own platform.
     """
 
     effect: Effect

@@ -34,7 +34,7 @@ def _gif(content: bytes) -> Picture | None:
 
 
 def _jpeg(content: bytes) -> Picture | None:
-    """The size is in the frame header, behind segments of any number and length."""
+    """The size is in the frame header, after any number of other segments."""
     if not content.startswith(b"\xff\xd8\xff"):
         return None
     at = 2

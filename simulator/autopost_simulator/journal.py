@@ -1,8 +1,8 @@
-"""The append-only log: one JSON line per provider request, written before the answer is.
+"""The append-only log: one JSON line per provider request, written before the answer is sent.
 
-With a file, every line is handed to the kernel by itself, so a SIGKILL loses nothing that was
-answered. Memory holds the newest lines only; older ones are read back from the file. A reader
-keeps its own position and asks for more, so however slow it is, nothing piles up for it.
+With a file, every line is written to the kernel by itself, so a SIGKILL loses no line of an
+answered call. Memory holds only the newest lines; older ones are read back from the file. A reader
+keeps its own position and pulls more lines, so a slow reader needs no buffer.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Rate limits with sliding windows, per token and per chat.
 
-Only what was let through counts. A refused request takes no slot, so a client that
-waits exactly as long as it was told finds one free.
+Only accepted requests count. A refused request takes no slot, so a client that
+waits for exactly the returned time finds a free one.
 """
 
 from collections import deque

@@ -55,7 +55,7 @@ def refuse_unknown(query: Mapping[str, str], *known: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """``last`` counts from the end and gives newest entries only, still oldest first."""
+    """``last``: only the newest entries, still oldest first."""
 
     after: int | None
     limit: int | None

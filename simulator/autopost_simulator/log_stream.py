@@ -1,6 +1,6 @@
 """Stream the log as a response; with ``follow`` also new entries.
 
-Writing waits until the reader has taken what was written before, so a slow one holds back only itself.
+Writing waits until the reader has received the previous chunk, so a slow reader delays only itself.
 """
 
 import asyncio

@@ -54,6 +54,6 @@ def announce(url: str, port_file: Path | None) -> None:
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
-    except ImportError:  # it does not exist for Windows
+    except ImportError:  # not available on Windows
         return None
     return uvloop.new_event_loop

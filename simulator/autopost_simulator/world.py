@@ -46,10 +46,10 @@ class Bot:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ChatPost:
-    """``markup`` and ``buttons`` are in the shape of their platform, and so are the further fields in ``extra``.
+    """``markup``, ``buttons`` and the fields in ``extra`` have the form of their platform.
 
-    A Telegram message with media has its fields there (``photo``, ``video``, …) and beside them ``media``, a list
-    of what it shows: kind, file_unique_id, url of the bytes, sha256, size, content_type, name and measures.
+    A Telegram message with media has its fields there (``photo``, ``video``, …) and also ``media``, a list
+    of what it shows: kind, file_unique_id, url of the bytes, sha256, size, content_type, name and dimensions.
     """
 
     id: int
@@ -63,7 +63,7 @@ class ChatPost:
 
 @dataclass(slots=True, kw_only=True)
 class Chat:
-    """Only Telegram has ``role`` (``None``: what the type suggests), ``forbids``, ``topics`` (``None``: no forum)
+    """Only Telegram has ``role`` (``None``: the default of the type), ``forbids``, ``topics`` (``None``: no forum)
     and ``migrated_to``.
     """
 

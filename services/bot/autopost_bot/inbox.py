@@ -1,6 +1,6 @@
 """Measure the inbox: customer updates that are not answered yet.
 
-It reads the backlog after each wakeup and at the poll interval; only the database knows what is unanswered.
+The backlog is read after each wakeup and at the poll interval; only the database knows what is unanswered.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
-"""How often and how soon a delivery is tried again: from this process's config into the database, for everybody.
+"""Write the retry policy of this dispatcher's configuration into the database, for all services.
 
-The retry policy is read in SQL, by commits of every replica, by the monitor's recovery and by operators. So the
-dispatcher writes it down at start, and nobody passes it along: the last dispatcher that was started with other values
-wins, for all at once, and its log says what was before.
+The policy is used in SQL: by commits of every replica, by the monitor's recovery and by operators. So each dispatcher
+stores it at start. The last one that started with other values wins, for all replicas, and logs the previous values.
 """
 
 from datetime import timedelta
@@ -23,7 +22,7 @@ class Policies(Protocol):
 
 
 async def adopt_policy(config: DispatcherConfig, gateway: Policies, service: Service) -> None:
-    """Waits for a database that is away; ``Stopping`` when the service is told to stop meanwhile."""
+    """Retries while the database is unavailable; raises ``Stopping`` when the service stops meanwhile."""
     backoff = Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
     while True:
         try:

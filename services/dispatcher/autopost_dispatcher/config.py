@@ -34,12 +34,12 @@ class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     upload_timeout: Duration | None = None
     """For calls with media; by default 0.6 of the lease."""
     max_attempts: Annotated[int, Meta(ge=1, le=100)] = 5
-    """Per delivery, unless its channel sets a number. This and the next three become the retry policy of the whole
+    """Per delivery, unless its channel sets a number. This and the next three are the retry policy of the whole
     installation, see ``adopt_policy``."""
     backoff_base: Wait = timedelta(seconds=2)
     backoff_cap: Wait = timedelta(minutes=10)
     group_cooldown: Wait = timedelta(seconds=60)
-    """Of a rate group, after a permanent failure of the platform without retry_after."""
+    """The cooldown of a rate group after a permanent failure of the platform without retry_after."""
     pause_on_permanent: Duration = timedelta(hours=1)
     disable_after_permanent_streak: Positive = 3
     call_drain: Duration = timedelta(seconds=8)

@@ -32,8 +32,8 @@ class DueWorkspaces(Protocol):
 class Dispatch:
     """Runs the claimed deliveries: at most ``concurrency`` at once.
 
-    Up to ``claim_limit`` more may be claimed and pending, so that the next claim runs while the last one is sent. As
-    many as ``concurrency`` may wait for their commit before claims slow down: only a slow database slows them.
+    Up to ``claim_limit`` more may be claimed and pending, so that the next claim runs while the last one is sent. Up to
+    ``concurrency`` may wait for their commit before claims slow down: only a slow database slows them.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Dispatch:
         return self._concurrency + self._bite - self.in_flight - max(0, waiting - self._concurrency)
 
     def make_room(self) -> None:
-        """Waits until several have ended: a claim costs the same for one delivery and for a hundred."""
+        """Resume claiming once several have ended: a claim costs the same for one delivery and for a hundred."""
         if self.room() >= self._min_room:
             self.has_room.set()
 
@@ -104,7 +104,7 @@ class Dispatch:
             await self._deliver(job)
 
     def _start_more(self, beyond: int = 0) -> None:
-        """``beyond``: so many more than the concurrency allows; during a stop they end at once."""
+        """Start up to ``beyond`` more than the concurrency allows; during a stop they end at once."""
         start = asyncio.get_running_loop().create_task
         while self._pending and len(self._running) < self._concurrency + beyond:
             job = self._pending.popleft()
@@ -123,7 +123,7 @@ class Dispatch:
                 kept, outcome = await self._keep(job, outcome), without_raw_answer(outcome)
         finally:
             was_full = len(self._running) >= self._concurrency
-            self._running.pop(job, None)  # before the commit: never counted twice
+            self._running.pop(job, None)  # before the commit, so that it is not counted twice
             if was_full:
                 self._start_more()
         if outcome is None:

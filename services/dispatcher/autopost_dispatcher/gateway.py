@@ -14,7 +14,7 @@ from msgspec import DecodeError, Raw, Struct, convert, json
 
 NEVER = timedelta(days=365_000)
 DAY = 86_400.0
-"""Seconds. An older due time counts as due now."""
+"""Seconds. A due time that is longer ago counts as one day ago."""
 
 CLAIM = """
     SELECT c.delivery_id, c.channel_id, c.rendering_id, c.attempt, date_part('epoch', c.slot_at), c.claim_token,
@@ -23,8 +23,8 @@ CLAIM = """
            CASE WHEN c.shared IS NOT NULL THEN clock_timestamp() END,
            c.shared
     FROM claim_deliveries($1, $2, $3, $4) AS c"""
-"""Values shared by all rows are in the first row only: decoding them in each row took a third of a claim's time. Times
-are numbers: decoding one as a datetime takes as long as the rest of the row."""
+"""Values shared by all rows are in the first row only: decoding them in each row took a third of the claim. Times are
+numbers: decoding one as a datetime takes as long as the rest of the row."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class Claim(Struct, frozen=True):
     slot: float
     """The slot of its first call by the clock of the database, in seconds since the epoch."""
     progress: int
-    """How many parts of the plan the platform has acknowledged."""
+    """The number of parts of the plan that the platform has accepted."""
     acknowledged: tuple[tuple[str, ...], ...]
     verify: bool
     """The previous attempt may have arrived: search for it on the platform before sending again."""
@@ -87,7 +87,7 @@ class Claimed(Struct, frozen=True):
 
 
 class SlotGrant(Struct, frozen=True):
-    """A slot: already ``taken``, or to be requested again after ``wait`` seconds."""
+    """A slot: ``taken``, or to be requested again after ``wait`` seconds."""
 
     slot: float
     """By the clock of the database, in seconds since the epoch."""
@@ -251,7 +251,7 @@ class Gateway:
         pause: timedelta,
         disable_streak: int,
     ) -> set[DeliveryId]:
-        """Returns the stale ones, whose claim is no longer valid. All others are committed."""
+        """Returns the stale deliveries: their claims are no longer valid. All others are committed."""
         rows = await self._database.fetch(
             "SELECT delivery_id FROM commit_deliveries($1, $2, $3, $4, p_run_id => $5) WHERE verdict = 'stale'",
             workspace,
@@ -270,7 +270,7 @@ class Gateway:
         tokens: Sequence[ClaimToken],
         provider_message_ids: Sequence[str],
     ) -> list[int]:
-        """Returns the indexes of those that need ``commit_deliveries``. All others are committed."""
+        """Returns the indexes of outcomes that need ``commit_deliveries``. All others are committed."""
         rows = await self._database.fetch(
             "SELECT commit_sent($1, $2, $3, $4, $5) AS nth", workspace, ids, tokens, provider_message_ids, run_id
         )
@@ -279,7 +279,7 @@ class Gateway:
     async def read_outcomes(
         self, workspace: WorkspaceId, ids: Sequence[DeliveryId], tokens: Sequence[ClaimToken]
     ) -> set[DeliveryId]:
-        """Those of these claims that are still open: their commit did not happen."""
+        """Returns the deliveries whose claims are still open: their commit did not happen."""
         rows = await self._database.fetch("SELECT * FROM read_outcomes($1, $2, $3)", workspace, ids, tokens)
         return {DeliveryId(row["delivery_id"]) for row in rows if row["verdict"] == "open"}
 
@@ -293,7 +293,7 @@ class Gateway:
     async def give_back_claims(
         self, workspace: WorkspaceId, run_id: RunId, known: Sequence[ClaimToken], younger_than: timedelta
     ) -> int:
-        """Those of a claim whose answer was lost: nobody has them, so certainly nothing was sent."""
+        """Release the claims of a call whose answer was lost: no worker has them, so nothing was sent."""
         return int(
             await self._database.fetchval(
                 "SELECT give_back_claims($1, $2, $3, $4)", workspace, run_id, known, younger_than
@@ -315,7 +315,7 @@ def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: 
         parts, acknowledged = _progress(progress) if progress else (0, ())
         plan = plans.get(rendering) if parts >= 0 else None
         made.append(
-            Claim(  # by place: by name it took seven times as long
+            Claim(  # positional: keyword arguments took seven times as long
                 workspace,
                 delivery,
                 channel,
@@ -337,7 +337,7 @@ def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: 
 
 
 def _progress(series: Mapping[str, Any]) -> tuple[int, tuple[tuple[str, ...], ...]]:
-    """How many parts are acknowledged, and under which ids; fewer than none when that cannot be read."""
+    """The number of accepted parts and their message ids; -1 when the series cannot be read."""
     try:
         acknowledged = tuple(tuple(ids) for ids in series.get("provider_message_ids", ()))
         return len(series.get("sent_items", ())), acknowledged
@@ -346,7 +346,7 @@ def _progress(series: Mapping[str, Any]) -> tuple[int, tuple[tuple[str, ...], ..
 
 
 def _plans(stored: Mapping[UUID, Raw]) -> dict[UUID, Plan]:
-    """One that cannot be read is that post's trouble, and not of all that were claimed with it."""
+    """A plan that cannot be decoded fails its own post only, not the whole claim."""
     plans = {}
     for rendering, plan in stored.items():
         try:
@@ -357,5 +357,5 @@ def _plans(stored: Mapping[UUID, Raw]) -> dict[UUID, Plan]:
 
 
 def _until(due: float | None, now: float) -> timedelta:
-    """In seconds of the epoch: a time that Python has no date for would fail the whole answer."""
+    """Computed in seconds since the epoch: a time outside Python's datetime range would fail the whole claim."""
     return NEVER if due is None or due - now >= NEVER.total_seconds() else timedelta(seconds=max(due - now, -DAY))

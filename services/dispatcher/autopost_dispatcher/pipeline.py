@@ -1,4 +1,4 @@
-"""The dispatcher put together: claim → send → commit, running between entering and leaving ``pipeline``."""
+"""The pipeline of the dispatcher: claim → send → commit, running between entering and leaving ``pipeline``."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

@@ -1,1 +1,1 @@
-"""Takes posts in by webhook and enqueues them."""
+"""The ingest service: receives or pulls posts, fetches their media and enqueues them."""

@@ -1,4 +1,4 @@
-"""What ingest reads from ``AUTOPOST_*``."""
+"""The configuration of ingest, from ``AUTOPOST_*``."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -48,13 +48,13 @@ class IngestConfig(ServiceConfig, frozen=True, kw_only=True):
     fetch_image_limit: Annotated[int, Meta(ge=1), Named("MAX_MEDIA_BYTES_IMAGE")] = 10 * MiB
     fetch_video_limit: Annotated[int, Meta(ge=1), Named("MAX_MEDIA_BYTES_VIDEO")] = 50 * MiB
     fetch_file_limit: Annotated[int, Meta(ge=1)] = 50 * MiB
-    """Also for audio."""
+    """For files and audio."""
     fetch_concurrency: Annotated[int, Meta(ge=1, le=100)] = 8
     """Concurrent staged posts in this process."""
     fetch_per_workspace: Annotated[int, Meta(ge=1, le=100)] = 2
     """The same for one workspace, on all replicas together."""
     fetch_lease: Annotated[timedelta, Meta(ge=1, le=600)] = timedelta(seconds=60)
-    """Renewed while a worker is active; a post of a dead worker waits so long."""
+    """Renewed while a worker is active; a post of a dead worker waits this long."""
     pull_concurrency: Annotated[int, Meta(ge=0, le=100)] = 8
     """Concurrent pulls in this process; 0 disables pulling."""
     pull_per_workspace: Annotated[int, Meta(ge=1, le=100)] = 4

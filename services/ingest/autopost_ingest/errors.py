@@ -1,4 +1,4 @@
-"""Errors of ingest that several rooms raise, and how background loops log one.
+"""Errors that several packages of ingest raise, and how background loops log one.
 
 The text of a database error is not logged: its detail may contain a row. Other errors are logged with their traceback.
 """

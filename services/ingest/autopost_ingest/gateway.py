@@ -1,4 +1,4 @@
-"""Ingest's calls into the database: one method per function, no other SQL."""
+"""The database calls of ingest: one method per SQL function, no other SQL."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

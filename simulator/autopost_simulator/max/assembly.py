@@ -1,6 +1,6 @@
 """A file assembled from chunks in any order.
 
-The checksum is of every byte; the bytes themselves are kept only while the file stays small enough.
+The checksum covers every byte; the bytes themselves are kept only while the file is small enough.
 """
 
 import hashlib

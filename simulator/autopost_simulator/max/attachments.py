@@ -1,7 +1,7 @@
 """Attachments of a new message: allowed combinations, and their form in the message.
 
-Pictures and videos may be grouped; a file, an audio, a contact or a sticker is alone but for a keyboard.
-MAX does not say whether the keyboard counts in the limit; here it does.
+Images and videos may be combined; a file, an audio, a contact or a sticker is alone except for a keyboard.
+MAX does not document whether the keyboard counts towards the limit; here it does.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class _Photo(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, frozen=True)
 class Attached:
-    """``shown`` in the order given, and the keyboard, if any, as a list of one."""
+    """``shown`` in the given order, and the keyboard, if any, as a list of one."""
 
     shown: list[Attachment]
     keyboard: list[Attachment]
@@ -80,7 +80,7 @@ class Attaching:
         raise payload(f"Unknown attachment type `{kind}`")
 
     def _media(self, kind: Kind, given: Attachment, bot: Bot) -> MaxFile:
-        """The text says video for every kind."""
+        """The error text says video for every kind, as in MAX."""
         token = given.get("token")
         if not isinstance(token, str) or not token:
             raise named("missing_token")

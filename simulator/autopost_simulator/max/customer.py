@@ -1,7 +1,7 @@
 """Actions of people in MAX: start or stop a bot, write to it, press buttons, add it to a chat or remove it.
 
-Whatever a person does becomes an update of the bot concerned. A dialog has the person's id unless told
-otherwise, and all bots share it.
+Every action becomes an update of the bot. A dialog has the person's id unless another
+is given, and all bots share it.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ class Impossible(Exception):  # noqa: N818  a person cannot do this; the message
 
 
 class StartSpec(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``token`` names the bot, as itself or as the log shows it; it may be left out when there is only one."""
+    """``token`` is the token of the bot or its fingerprint; it may be omitted when there is only one bot."""
 
     token: str | None = None
     chat_id: int | None = None
@@ -38,7 +38,7 @@ class Enclosed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Write(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``chat_id`` is for a group; without it the person writes to the bot alone. File data is base64."""
+    """``chat_id`` is for a group; without it the message goes to the dialog with the bot. File data is base64."""
 
     token: str | None = None
     chat_id: int | None = None
@@ -47,7 +47,7 @@ class Write(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Press(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``button`` is its text."""
+    """``button`` is the text of the button."""
 
     message_id: str
     button: str

@@ -1,4 +1,4 @@
-"""``/max/…``: from an HTTP request to an operation, and back."""
+"""``/max/…``: converts an HTTP request into an operation, and its result into a response."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What happened in a chat, as MAX tells a bot. There is no id of an update: messages and callbacks have their own."""
+"""Updates of a chat in the form of MAX. An update has no id: messages and callbacks have their own."""
 
 from datetime import datetime
 from typing import Any

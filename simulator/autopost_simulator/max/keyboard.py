@@ -1,4 +1,4 @@
-"""Inline keyboards of MAX: kinds of buttons and how many of them fit."""
+"""Inline keyboards of MAX: kinds of buttons and their limits."""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ Result = dict[str, Any]
 
 
 class Messages:
-    """``closed_to_forwarding``: chats whose owners forbade it."""
+    """``closed_to_forwarding``: chats that forbid forwarding."""
 
     def __init__(self, world: World, windows: Windows, clock: Clock, attaching: Attaching) -> None:
         self._world = world
@@ -99,7 +99,7 @@ class Messages:
         return {"success": True}
 
     def change(self, place: places.Place, body: NewMessageBody, bot: Bot, origin: str) -> None:
-        """What the body leaves out stays: the text, or all attachments together with the keyboard."""
+        """Fields that the body omits are kept: the text, or all attachments including the keyboard."""
         chat, post = place
         text = new_message.formatted(body)
         kept = Attached(post.extra.get("attachments", []), post.buttons)

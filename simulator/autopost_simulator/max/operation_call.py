@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, frozen=True)
 class OperationCall:
-    """``origin`` is how the client reached this server; links in answers start with it."""
+    """``origin`` is the URL by which the client reached this server; links in answers start with it."""
 
     path: Mapping[str, str]
     query: Mapping[str, str]

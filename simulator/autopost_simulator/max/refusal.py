@@ -1,6 +1,6 @@
-"""The errors of the MAX API: status, code and message, once for the methods and for fault scripts.
+"""The errors of the MAX API: status, code and message, shared by the methods and fault scripts.
 
-MAX publishes no list. What was never observed is marked; a client must not lean on those words.
+MAX publishes no list. Messages that were never observed are marked; a client must not depend on them.
 """
 
 from autopost_simulator import reply
@@ -55,7 +55,7 @@ class MaxError(Exception):
 
 
 class MaxRateLimited(MaxError):  # noqa: N818  named like the answer of the provider
-    """Without Retry-After: nobody has seen MAX send one."""
+    """Without Retry-After: MAX has never been observed to send one."""
 
     def __init__(self) -> None:
         super().__init__(*CATALOGUE["too_many_requests"])

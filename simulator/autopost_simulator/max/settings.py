@@ -25,7 +25,7 @@ class SettingsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class MaxSettings:
-    """With ``webhook_time_scale`` 60 a minute between two tries lasts a second; ``webhook_timeout`` is as it says."""
+    """With ``webhook_time_scale`` 60 a minute between attempts takes a second; ``webhook_timeout`` is not scaled."""
 
     def __init__(self) -> None:
         self.clear()

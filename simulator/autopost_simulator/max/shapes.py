@@ -1,8 +1,8 @@
-"""Bots, chats and messages as MAX shows them. A key whose value is empty is left out, as MAX does.
+"""Bots, chats and messages in the form of the MAX API. Empty values are omitted, as in MAX.
 
-A MAX post keeps in ``extra`` what not every platform has: ``attachments``, the media in the shape of the
+A MAX post keeps the fields that only MAX has in ``extra``: ``attachments``, the media in the form of the
 API (``type``, ``payload`` with ``url`` and ``token``); ``link``, the message replied to or forwarded;
-``sender``, the person who wrote it, absent when the bot did. The keyboard is in ``buttons``.
+``sender``, the person who wrote it, absent if the bot did. The keyboard is in ``buttons``.
 """
 
 from dataclasses import replace
@@ -72,7 +72,7 @@ def membership(bot: Bot, shown: Chat, now: datetime) -> dict[str, Any]:
 
 
 def mid(chat_id: int, seq: int) -> str:
-    """The chat and the place in it, as in the ids MAX gives out."""
+    """Contains the chat and the position in it, as the ids of MAX do."""
     return f"mid.{chat_id % (1 << 64):016x}{seq:016x}"
 
 

@@ -1,4 +1,4 @@
-// The last provider calls, newest first, with what became of them.
+// The last provider calls, newest first, with their results.
 import { byId, clockTime, element } from "./dom.js";
 
 const SHOWN = 80;
@@ -41,7 +41,7 @@ const draw = () => {
   byId("no-calls").hidden = calls.length > 0;
 };
 
-// At thousands of calls a second only the newest are worth a node, and one drawing per frame.
+// At thousands of calls a second only the newest get a node, and drawing happens once per frame.
 export const addCalls = (news) => {
   calls = [...news.slice(-SHOWN).reverse(), ...calls].slice(0, SHOWN);
   drawn ||= requestAnimationFrame(draw);

@@ -1,4 +1,4 @@
-// The control API: an answer that is no 2xx becomes an error with the words of the simulator.
+// The control API: an answer other than 2xx becomes an error with the text of the simulator.
 
 const ask = async (verb, path, body) => {
   const answer = await fetch(`/_sim/${path}`, {

@@ -30,7 +30,7 @@ const attempt = async (act) => {
 
 const deed = (user, what, body) => post(`max/customers/${user}/${what}`, body);
 
-// Somebody new starts the bot first, as the button in the messenger makes everybody do.
+// A new person starts the bot first, as the messenger requires.
 const write = async (text) => {
   const bot = byId("bot").value ? { token: byId("bot").value } : {};
   const known = chosen();
@@ -63,7 +63,7 @@ const showTalk = () => {
   byId("no-talk").hidden = turns.length > 0;
 };
 
-// Until somebody chooses, the first one is chosen.
+// The first option is selected by default.
 const offer = (select, options) => {
   const told = JSON.stringify(options);
   if (select.dataset.told !== told) {

@@ -1,4 +1,4 @@
-// Making nodes. Whatever comes from a post becomes text here, never markup.
+// Helpers to create nodes. Texts of posts are inserted as text, never as markup.
 
 export const element = (tag, className, ...content) => {
   const made = document.createElement(tag);
@@ -31,7 +31,7 @@ const tryParse = (address) => {
   }
 };
 
-// Keeps the nodes of items that did not change, so that pictures do not flicker and scrolling stays.
+// Keeps the nodes of unchanged items, so that images do not flicker and the scroll position stays.
 export const reconcile = (parent, items, keyOf, build) => {
   const before = parent.known ?? new Map();
   parent.known = new Map();

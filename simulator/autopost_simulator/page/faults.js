@@ -1,4 +1,4 @@
-// Faults: what may be switched on, and what is on, with a switch to end it.
+// Faults: those that can be switched on, and the active ones with a switch to remove them.
 import { get, post, remove } from "./control.js";
 import { byId, element, reconcile } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// The channels: a card for every chat but the dialogs of MAX, newest post on top.
+// The channels: a card for every chat except the dialogs of MAX, newest post on top.
 import { byId, element, reconcile } from "./dom.js";
 import { albumsTogether, showPost } from "./post.js";
 

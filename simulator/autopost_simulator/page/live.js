@@ -1,4 +1,4 @@
-// The log as it is written: reconnects by itself, and begins anew with the last calls each time.
+// Follows the log; reconnects by itself, each time starting with the last calls.
 
 const LAST = 80;
 const PATIENCE = 1000;
@@ -24,7 +24,7 @@ export const follow = async ({ began, came, lost }) => {
         if (batch.length) came(batch.map((line) => JSON.parse(line)));
       }
     } catch {
-      // Told below: a stream that ends and one that breaks are the same to whoever looks.
+      // Handled below: a stream that ended and one that failed are the same for the user.
     }
     lost();
     await new Promise((resolve) => setTimeout(resolve, PATIENCE));

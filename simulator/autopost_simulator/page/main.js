@@ -1,4 +1,4 @@
-// Puts the page together: the log says that something happened, the control API says what is there now.
+// Connects the parts of the page: the log reports changes, the control API returns the current state.
 import { addCalls, forgetCalls, nameChats } from "./calls.js";
 import { get, post } from "./control.js";
 import { showConversation, startConversation } from "./conversation.js";

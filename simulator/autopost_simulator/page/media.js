@@ -1,15 +1,15 @@
-// Pictures, clips, sounds and files of a post, in one shape for both platforms.
+// Images, videos, audio and files of a post, in one form for both platforms.
 import { element } from "./dom.js";
 
 const KINDS = { photo: "image", video: "video", animation: "video", audio: "audio", document: "file" };
 
-// An animation is a clip, or a GIF, which is a picture.
+// An animation is a video or a GIF, which is an image.
 const kindOf = (one) => (one.kind === "animation" && one.content_type?.startsWith("image/") ? "image" : KINDS[one.kind]);
 
 const fromTelegram = (media) =>
   media.map((one) => ({ kind: kindOf(one), at: one.url, name: one.name ?? one.title, size: one.size }));
 
-// The address a bot was given names the host the bot knows; the page asks the host it came from.
+// The URL contains the host that the bot uses; the page uses its own host.
 const ownAddress = (url) => {
   try {
     const { pathname } = new URL(url, location.href);

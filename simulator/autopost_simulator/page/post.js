@@ -1,4 +1,4 @@
-// One post of a chat; the parts of an album are one post here, as a reader sees them.
+// One post of a chat; the parts of an album are shown as one post, as in the messenger.
 import { clockTime, element, link } from "./dom.js";
 import { mediaOf, showMedia } from "./media.js";
 import { richText } from "./rich_text.js";
@@ -22,7 +22,7 @@ export const rowsOfButtons = (buttons) => {
 
 const addressOf = (button) => button.url ?? button.web_app?.url ?? button.login_url?.url;
 
-// `press` is called with a button that the bot wants to hear of; without it buttons are only shown.
+// `press` is called with a callback button; without it buttons are only shown.
 const showButton = (button, press) => {
   const address = addressOf(button);
   if (address) {

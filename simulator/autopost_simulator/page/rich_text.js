@@ -32,7 +32,7 @@ const spoiler = (content) => {
   return made;
 };
 
-// A mark that reaches over the end of the one around it is continued behind that.
+// An entity that ends after its surrounding one continues behind it.
 const nodes = (text, from, until, marks) => {
   const made = [];
   let at = from;

@@ -1,7 +1,7 @@
-"""``media`` of sendMediaGroup: its items, and which of them may stand together.
+"""``media`` of sendMediaGroup: its items, and which of them may be combined.
 
-Up to ten; photos and videos mix, documents and audio stay among themselves. One item alone is no
-mistake, although the documentation asks for two: it becomes an ordinary message.
+Up to ten items; photos and videos may be mixed, documents and audio only with their own kind. A single item
+is accepted, although the documentation requires two: it becomes an ordinary message.
 """
 
 from typing import Any, get_args
@@ -22,7 +22,7 @@ _APART: tuple[MediaKind, ...] = ("document", "audio")
 
 
 def read_album(params: Params) -> list[RequestedMedia]:
-    """Every item is read before any is judged, as Telegram does."""
+    """Parse every item before any is checked, as Telegram does."""
     items = [_item(item, params) for item in _items(params)]
     for item in items:
         refuse_long_caption(item.caption)
@@ -74,23 +74,23 @@ def _items(params: Params) -> list[Any]:
 def _item(item: object, params: Params) -> RequestedMedia:
     if not isinstance(item, dict):
         raise named("cant_parse_input_media", reason="expected an Object")
-    told = Params(item, "", params.uploads)
+    item_params = Params(item, "", params.uploads)
     try:
-        return _piece(told)
+        return _piece(item_params)
     except TelegramError as refused:
         raise _in_input_media(refused) from None
 
 
-def _piece(told: Params) -> RequestedMedia:
-    kind = _KINDS.get(told.text("type"))
+def _piece(item_params: Params) -> RequestedMedia:
+    kind = _KINDS.get(item_params.text("type"))
     if kind == "animation":
         raise TelegramError(400, _PREFIX + 'type "animation" can\'t be used in sendMediaGroup')
     if kind is None:
-        raise TelegramError(400, _PREFIX + f'type "{told.text("type")}" is unsupported')
-    source = named_source(told.text("media"), told.uploads)
+        raise TelegramError(400, _PREFIX + f'type "{item_params.text("type")}" is unsupported')
+    source = named_source(item_params.text("media"), item_params.uploads)
     if source is None:
         raise TelegramError(400, _PREFIX + "media not found")
-    return piece(told, kind, source)
+    return piece(item_params, kind, source)
 
 
 def _in_input_media(refused: TelegramError) -> TelegramError:

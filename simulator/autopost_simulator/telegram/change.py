@@ -59,7 +59,7 @@ class Changing:
         return True
 
     def _to_edit(self, bot: Bot, params: Params) -> tuple[Chat, ChatPost]:
-        """Inline messages do not exist here, so ``inline_message_id`` names nothing."""
+        """Inline messages are not simulated, so ``inline_message_id`` is ignored."""
         if not params.text("chat_id") and not params.integer("message_id"):
             raise named("message_identifier_is_not_specified")
         chat = find_chat(self._world, params, "edit")

@@ -1,6 +1,6 @@
-"""Download files: a bot at ``/file/bot<token>/<path>``, by the page and tests at ``/_sim/files/<unique id>``.
+"""Download files: a bot at ``/file/bot<token>/<path>``, the page and tests at ``/_sim/files/<unique id>``.
 
-``POST /_sim/web`` puts something at an address, for calls that name media by URL.
+``POST /_sim/web`` registers content at a URL, for calls that name media by URL.
 """
 
 from typing import Any

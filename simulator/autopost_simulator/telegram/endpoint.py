@@ -1,4 +1,4 @@
-"""``/bot<token>/<method>``: from an HTTP request to a method, and back."""
+"""``/bot<token>/<method>``: converts an HTTP request into a method call, and its result into a response."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""File ids: opaque to clients, and made for one bot and one kind of media.
+"""File ids: opaque to clients, valid for one bot and one kind of media.
 
-As at Telegram, an id is base64 of bytes whose last one says how to read them. Whether those bytes
-name anything is another question, answered by ``files``.
+As in Telegram, an id is base64 of bytes whose last one is the format. Whether a file has this id
+is checked in ``files``.
 """
 
 import base64

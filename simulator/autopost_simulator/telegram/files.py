@@ -1,7 +1,7 @@
 """Files that bots have sent: by file id for bots, by unique id for the page and for tests.
 
-Equal bytes of one kind, name and shape are one file. The newest ``FILES_KEPT`` are known; how long their
-bytes stay is a matter of the spool, so an old file may still be sent by its id but not be read back.
+Files with equal bytes, kind, name and attributes are one file. The newest ``FILES_KEPT`` are known; the spool decides
+how long their bytes are kept, so an old file may be sent by its id although it cannot be downloaded.
 """
 
 import base64
@@ -34,7 +34,7 @@ _FOLDERS: dict[MediaKind, str] = {
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class HeldFile:
-    """``attributes`` are the fields that Telegram shows of its kind, such as ``width`` or ``performer``."""
+    """``attributes`` are the fields that Telegram returns for its kind, such as ``width`` or ``performer``."""
 
     kind: MediaKind
     sha256: str
@@ -46,8 +46,8 @@ class HeldFile:
     @property
     def unique_id(self) -> str:
         """Twenty characters without padding, the same for every bot."""
-        told = repr((self.kind, self.sha256, self.content_type, self.name, sorted(self.attributes.items())))
-        return base64.urlsafe_b64encode(hashlib.sha256(told.encode()).digest()[:15]).decode()
+        identity = repr((self.kind, self.sha256, self.content_type, self.name, sorted(self.attributes.items())))
+        return base64.urlsafe_b64encode(hashlib.sha256(identity.encode()).digest()[:15]).decode()
 
     @property
     def path(self) -> str:
@@ -99,7 +99,7 @@ class TelegramFiles:
             return False
 
     def to_download(self, bot: Bot, text: str) -> HeldFile:
-        """What ``getFile`` describes."""
+        """The file that ``getFile`` describes."""
         if not text:
             raise named("file_id_not_specified")
         try:

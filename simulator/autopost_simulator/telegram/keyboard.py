@@ -10,7 +10,7 @@ from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import named
 
 MOST_BUTTONS = 100
-LARGEST_MARKUP = 10_000  # bytes; Telegram publishes no bound, and refuses somewhere near this one
+LARGEST_MARKUP = 10_000  # bytes; Telegram documents no limit and refuses near this size
 
 _ACTIONS = (
     "url",
@@ -27,7 +27,7 @@ _ACTIONS = (
 
 
 def inline_keyboard(params: Params) -> dict[str, Any] | None:
-    """``None`` without buttons; the other keyboards belong to private chats and leave no trace in the message."""
+    """``None`` without buttons; other keyboards are for private chats and do not appear in the message."""
     try:
         markup = params.structure("reply_markup")
     except msgspec.DecodeError:

@@ -23,7 +23,7 @@ Source = MultipartFile | str
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class RequestedMedia:
-    """``source`` is the upload itself, a file id or an address."""
+    """``source`` is the upload itself, a file id or a URL."""
 
     kind: MediaKind
     source: Source
@@ -33,7 +33,7 @@ class RequestedMedia:
 
 
 def read_piece(params: Params, kind: MediaKind) -> RequestedMedia:
-    """The file is named by the parameter, or is the part that has the parameter's name."""
+    """The parameter names the file, or the file is the part with the parameter's name."""
     source = named_source(params.text(kind), params.uploads) or params.uploads.get(kind)
     if source is None:
         raise named("there_is_no_file", kind=kind)
@@ -57,15 +57,15 @@ def named_source(given: str, uploads: Mapping[str, MultipartFile]) -> Source | N
 
 
 def _attributes(params: Params, kind: MediaKind) -> dict[str, Any]:
-    """As given by the sender, clamped as in Telegram. A thumbnail is accepted and not shown."""
-    told: dict[str, Any] = {}
+    """As given by the sender, clamped as in Telegram. A thumbnail is accepted and ignored."""
+    attributes: dict[str, Any] = {}
     if kind in _SIZED:
-        told |= {side: _clamped(params, side, LARGEST_SIDE) for side in ("width", "height")}
+        attributes |= {side: _clamped(params, side, LARGEST_SIDE) for side in ("width", "height")}
     if kind in _TIMED:
-        told["duration"] = _clamped(params, "duration", LONGEST)
+        attributes["duration"] = _clamped(params, "duration", LONGEST)
     if kind == "audio":
-        told |= {name: params.text(name) for name in ("performer", "title") if params.text(name)}
-    return told
+        attributes |= {name: params.text(name) for name in ("performer", "title") if params.text(name)}
+    return attributes
 
 
 def _options(params: Params, kind: MediaKind) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The methods of the Bot API by name, whatever the case it is written in."""
+"""The methods of the Bot API by name, case-insensitive."""
 
 from collections.abc import Callable
 from functools import partial

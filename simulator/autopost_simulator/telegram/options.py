@@ -36,7 +36,7 @@ def _reply_to(chat: Chat, params: Params) -> dict[str, Any]:
     answered = chat.posts.get(target)
     if answered is not None:
         shown = shapes.message(chat, answered)
-        shown.pop("reply_to_message", None)  # Telegram shows one step back, never the whole chain
+        shown.pop("reply_to_message", None)  # Telegram shows one level of replies only
         return {"reply_to_message": shown}
     if tolerant:
         return {}

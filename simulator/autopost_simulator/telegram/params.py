@@ -1,4 +1,4 @@
-"""Parameters of a Bot API call, however they came: query, form, JSON or multipart."""
+"""Parameters of a Bot API call from query, form, JSON or multipart."""
 
 import hashlib
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class MultipartFile:
 
 
 class Params:
-    """A form can only carry text, so an object may come as itself or as its JSON."""
+    """A form has only text fields, so an object may be given as itself or as JSON text."""
 
     def __init__(
         self, values: Mapping[str, Any], digest: str, uploads: Mapping[str, MultipartFile] | None = None
@@ -51,7 +51,7 @@ class Params:
         return name in self._values and self.text(name).strip().lower() in ("true", "yes", "1")
 
     def structure(self, name: str) -> Any:
-        """``None`` when absent; ``msgspec.DecodeError`` when it is no JSON."""
+        """``None`` when absent; ``msgspec.DecodeError`` for invalid JSON."""
         value = self._values.get(name)
         return msgspec.json.decode(value) if isinstance(value, str) and value else value or None
 
@@ -76,7 +76,7 @@ def _json(body: bytes) -> dict[str, Any]:
 
 
 async def _multipart(request: web.Request, values: dict[str, Any]) -> Params:
-    """The digest is of the fields: the boundary is random and would differ for equal bodies."""
+    """The digest covers the fields: the boundary is random and differs for equal requests."""
     digest = hashlib.sha256()
     uploads: dict[str, MultipartFile] = {}
     left = request.client_max_size
@@ -91,7 +91,7 @@ async def _multipart(request: web.Request, values: dict[str, Any]) -> Params:
                 values[part.name] = content.decode(errors="replace")
             else:
                 uploads[part.name] = MultipartFile(part.filename, content)
-    except ValueError:  # no boundary, or none where one should be
+    except ValueError:  # a missing or misplaced boundary
         raise named("boundary_not_found") from None
     return Params(values, digest.hexdigest(), uploads)
 

@@ -1,4 +1,4 @@
-"""The errors of the Bot API: code and wording, once for the methods and for fault scripts."""
+"""The errors of the Bot API: code and description, shared by the methods and fault scripts."""
 
 from autopost_simulator import reply
 from autopost_simulator.reply import Reply
@@ -152,7 +152,7 @@ class Upgraded(TelegramError):  # noqa: N818  named like the answer of the provi
 
 
 class RefusedInside(TelegramError):  # noqa: N818  named like the answer of the provider
-    """Refused by the servers behind the Bot API: it puts their code into words, except within an album."""
+    """Refused by the servers behind the Bot API, which translates their code into a text, except in an album."""
 
     def __init__(self, raw: str) -> None:
         super().__init__(*CATALOGUE[_TOLD_AS[raw]])

@@ -1,8 +1,8 @@
-"""The pages that the simulated Telegram can fetch by URL: only those registered by a test.
+"""The URLs that the simulated Telegram can fetch: only those registered by a test.
 
-Nothing is ever fetched from a network. An address is served when it was registered through
-``POST /_sim/web``. Any other is unreachable, and one that no server on the internet could answer
-(a host without a dot, a loopback or private address) is refused as no address at all.
+No request ever goes to a network. A URL is served if it was registered through
+``POST /_sim/web``. Any other is unreachable, and one that cannot exist on the internet
+(a host without a dot, a loopback or private address) is refused as an invalid URL.
 """
 
 import ipaddress
@@ -28,7 +28,7 @@ _TYPES: dict[MediaKind, tuple[str, ...]] = {
 
 
 class RemotePage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``body`` comes as base64."""
+    """``body`` is base64."""
 
     url: str
     content_type: str

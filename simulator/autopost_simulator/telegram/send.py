@@ -51,7 +51,7 @@ class Sending:
         return self._show(bot, chat, piece.caption, buttons, extra | self._media_extra(bot, piece, file), call)
 
     def album(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
-        """All or nothing. Buttons are ignored, not refused; one album takes one slot."""
+        """All or nothing. Buttons are ignored, not refused; an album takes one slot."""
         pieces = read_album(params)
         chat = find_chat(self._world, params, "write")
         extra = common_options(chat, params)

@@ -25,6 +25,6 @@ class TelegramService:
         Downloads(self._world, self._files, self._pages, exchange).add_to(app)
 
     def clear(self) -> None:
-        """Also closes files at the end."""
+        """Also closes the temporary files."""
         self._files.clear()
         self._pages.clear()

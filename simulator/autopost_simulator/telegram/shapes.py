@@ -1,4 +1,4 @@
-"""Bots, chats and messages as the Bot API shows them; client libraries parse these strictly."""
+"""Bots, chats and messages in the form of the Bot API; client libraries parse these strictly."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def full_chat(shown: Chat) -> dict[str, Any]:
 
 
 def message(where: Chat, post: ChatPost) -> dict[str, Any]:
-    """``media`` in ``extra`` is for the page and for tests; the Bot API shows it as the fields beside it."""
+    """``media`` in ``extra`` is for the page and tests; the Bot API has the other fields of ``extra`` instead."""
     place = chat(where)
     shape: dict[str, Any] = {"message_id": post.id, "date": int(post.at.timestamp()), "chat": place}
     shape |= {"sender_chat": place} if where.type == "channel" else {"from": user(post.bot)}
@@ -59,17 +59,17 @@ def _written(text: str, entities: str, post: ChatPost) -> dict[str, Any]:
 
 
 def media_fields(file: HeldFile, file_id: str) -> dict[str, Any]:
-    """The fields a message has for its media; an animation also shows as the document it once was."""
+    """The fields of a message for its media; an animation also has the field ``document``."""
     known = {"file_id": file_id, "file_unique_id": file.unique_id, "file_size": file.size}
     if file.kind == "photo":
         return {"photo": [known | file.attributes]}
-    told = known | {"mime_type": file.content_type} | file.attributes
+    fields = known | {"mime_type": file.content_type} | file.attributes
     if file.name:
-        told["file_name"] = file.name
+        fields["file_name"] = file.name
     if file.kind == "animation":
-        bare = {name: value for name, value in told.items() if name not in file.attributes}
-        return {"animation": told, "document": bare}
-    return {file.kind: told}
+        bare = {name: value for name, value in fields.items() if name not in file.attributes}
+        return {"animation": fields, "document": bare}
+    return {file.kind: fields}
 
 
 def media_shown(file: HeldFile) -> list[dict[str, Any]]:

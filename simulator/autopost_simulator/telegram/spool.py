@@ -1,7 +1,7 @@
 """The bytes of uploads in unnamed temporary files, which never outlive the process.
 
-There are two generations at most. When the younger is full, the older goes with all it held. So the disk
-never holds more than two generations and one upload, and memory only where each content lies.
+There are at most two generations. When the younger is full, the older is deleted with all its contents. So the disk
+holds at most two generations and one upload, and memory only the position of each content.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class Spool:
         self._generations: list[_Generation] = []
 
     def put(self, content: bytes) -> str:
-        """Its SHA-256, by which it is found again. What the younger generation has is not written twice."""
+        """Returns its SHA-256, the key for ``get``. Contents of the younger generation are not written twice."""
         digest = hashlib.sha256(content).hexdigest()
         younger = self._younger()
         if digest not in younger.places:

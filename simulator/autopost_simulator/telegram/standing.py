@@ -10,7 +10,7 @@ Role = Literal["member", "administrator"]
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thread of a forum; General is always there, has the id 1 and is not listed."""
+    """One thread of a forum; General always exists, has the id 1 and is not listed."""
 
     id: int
     name: str = ""

@@ -77,7 +77,7 @@ def _checked_photo(content: bytes) -> tuple[dict[str, int], str]:
 
 
 def _content_type(kind: MediaKind, name: str) -> str:
-    """By the file name, as long as that fits the kind; documents may be anything."""
+    """Guessed from the file name, if that fits the kind; documents may have any type."""
     guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
     usual = _FAMILY.get(kind)
     if usual is None or guessed.startswith(usual.partition("/")[0]) or (kind, guessed) == ("animation", "image/gif"):

@@ -1,4 +1,4 @@
-"""The text of a message, or the caption of its media: read by its parse mode, then measured."""
+"""The text of a message, or the caption of its media: parsed by its parse mode, then measured."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def message_text(params: Params, *, too_long: str = "message_is_too_long") -> Fo
 
 
 def caption(params: Params) -> Formatted:
-    """A caption may be empty. One in an album comes as the ``Params`` of its item."""
+    """A caption may be empty. For an album, ``params`` are those of the item."""
     return _formatted(params, "caption", "caption_entities")
 
 

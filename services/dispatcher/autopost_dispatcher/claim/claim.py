@@ -107,7 +107,7 @@ class Claimer:
         await self._aside.worked(workspace)
 
     async def _failed(self, workspace: WorkspaceId, exc: Exception) -> timedelta:
-        """The time until the next try. An unavailable database affects all workspaces and sets none of them aside."""
+        """The delay until the next try. An unavailable database affects all workspaces and sets none of them aside."""
         if not is_away(exc):
             return await self._aside.failed(workspace, exc)
         get_logger().warning("claim.failed", workspace_id=str(workspace), error=type(exc).__name__)
@@ -121,7 +121,7 @@ class Claimer:
             get_logger().warning("claim.given_back", workspace_id=str(workspace), deliveries=given_back)
 
     async def _is_due(self, workspace: WorkspaceId) -> bool:
-        """If not, schedules the next due time."""
+        """If nothing is due, schedule the next due time."""
         due_in = await self._gateway.next_due_in(workspace)
         if timedelta() < due_in < NEVER:
             self._schedule.wake_in(workspace, due_in)
@@ -142,7 +142,7 @@ class Claimer:
             self._schedule.wake_in(workspace, max(claimed.next_due_in, floor))
 
     async def _call(self, workspace: WorkspaceId, limit: int) -> Claimed:
-        """The lease counts from before the call, so that we never overestimate it."""
+        """The lease counts from before the call, so that it is never overestimated."""
         started = time.monotonic()
         if telemetry.exporting():
             claimed, here = await self._traced(workspace, limit)

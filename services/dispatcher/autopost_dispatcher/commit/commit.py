@@ -73,7 +73,7 @@ class Committer:
         self._queued: list[FinishedDelivery] = []
         self._aside: dict[DeliveryId, SetAsideOutcome] = {}
         self._set_aside_now: set[DeliveryId] = set()
-        """Those of the current batch that were just set aside."""
+        """Outcomes of the current batch that were just set aside."""
         self._in_progress = 0
         self._batch: list[FinishedDelivery] = []
         self._has_work = asyncio.Event()
@@ -102,7 +102,7 @@ class Committer:
         return [SendJob(one.claim, 0.0, one.lease, None) for one in ended.values() if one.lease is not None]
 
     def is_blocked(self, workspace: WorkspaceId) -> bool:
-        """Whether so many outcomes of this workspace are set aside that claiming more makes no sense."""
+        """Whether so many outcomes of this workspace are set aside that it must not claim more."""
         return sum(1 for one in self._aside.values() if one.ended.claim.workspace_id == workspace) >= BLOCKED_AT
 
     def try_again(self, only: DeliveryId | None = None) -> None:
@@ -143,7 +143,7 @@ class Committer:
             self._committed(workspace)
 
     async def _commit_in(self, workspace: WorkspaceId, ended: list[FinishedDelivery]) -> None:
-        """As one batch; one by one if the database refuses the batch."""
+        """Commit one batch; one by one if the database refuses the batch."""
         refused = await self._settle(workspace, ended, self._call)
         if refused is None:
             return
@@ -206,7 +206,7 @@ class Committer:
         )
 
     async def _call(self, workspace: WorkspaceId, ended: list[FinishedDelivery]) -> Stale:
-        """Returns the stale ones. A batch of single-message successes uses the faster ``commit_sent``."""
+        """Returns the stale deliveries. Batches of single-message successes use the faster ``commit_sent``."""
         if all(_is_one_message(one.outcome) for one in ended):
             ended = await self._call_sent(workspace, ended)
         if not ended:
@@ -217,7 +217,7 @@ class Committer:
         )
 
     async def _call_sent(self, workspace: WorkspaceId, ended: list[FinishedDelivery]) -> list[FinishedDelivery]:
-        """Returns those that ``commit_sent`` cannot commit."""
+        """Returns the outcomes that ``commit_sent`` cannot commit."""
         left = await self._gateway.commit_sent(
             workspace,
             self._run_id,

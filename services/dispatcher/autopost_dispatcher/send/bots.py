@@ -40,7 +40,7 @@ class Bots:
     async def identity(
         self, adapter: Adapter, claim: Claim, identity: Identity, before: Callable[[], Awaitable[None]]
     ) -> str | Failed | Released:
-        """``Released``: the bot belongs to another workspace. ``before`` waits for a slot for the question."""
+        """``Released``: the bot belongs to another workspace. ``before`` waits for a slot before the request."""
         if identity.bot_id is not None:
             return identity.bot_id
         found = await self._ask(adapter, identity.token, before)
@@ -49,7 +49,7 @@ class Bots:
         return await self._learn(claim, identity.rotated_at, found)
 
     async def _ask(self, adapter: Adapter, token: Secret, before: Callable[[], Awaitable[None]]) -> str | Failed:
-        """Once per token."""
+        """One request per token."""
         key = (adapter.platform, sha256(token.reveal().encode()).digest())
         if found := self._known.get(key):
             return found
@@ -65,7 +65,7 @@ class Bots:
             return answer
 
     async def _learn(self, claim: Claim, rotated_at: datetime, bot_id: str) -> str | Released:
-        """Store it once per binding. While the database is unavailable nothing is sent with an unknown bot."""
+        """Store the bot once per binding. While the database is unavailable, nothing is sent for an unstored bot."""
         key, value = (str(claim.workspace_id), claim.channel.platform, claim.channel.auth_ref), (rotated_at, bot_id)
         if self._learnt.get(key) == value:
             return bot_id
@@ -85,7 +85,7 @@ class Bots:
 
 
 def _unidentified(failed: Failed) -> Failed:
-    """Keep a refused token as it is. Any other failure of this question is retried: it is not about the post."""
+    """Keep the failure of a refused token. Any other failure of this request is retried: the post did not cause it."""
     if failed.category == Category.TRANSIENT or failed.code == "unauthorized":
         return failed
     return replace(failed, category=Category.TRANSIENT, scope=Scope.DELIVERY)

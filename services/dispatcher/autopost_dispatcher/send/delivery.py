@@ -112,7 +112,7 @@ class Delivery:
         return found
 
     async def _send_part(self, part: Part) -> AcceptedPart:
-        """Send a part and return its acknowledgement. An expired media id is replaced once."""
+        """Send a part and return its message ids. An expired media id is replaced once."""
         media = await self._materials(part) if isinstance(part, MediaPart) else ()
         answer = await self._send(part, media)
         if isinstance(answer, Failed) and answer.code == "media_expired":
@@ -201,7 +201,7 @@ class Delivery:
             await self._context.uploads.keep(self._job.claim, await self._bot(), brought)
 
     async def _bot(self) -> str:
-        """Asked before the first call: a failure of this question after a call would hide what was sent."""
+        """Identified before the first call: a failure of this request after a call would hide what was sent."""
         if self._bot_id is not None:
             return self._bot_id
         found = await self._context.bots.identity(

@@ -11,14 +11,14 @@ from uuid import UUID
 from autopost_dispatcher.gateway import Claim
 
 HEAD_ROOM = 1 / 0.9 - 1
-"""Seconds. Rates are set to nine tenths of what a platform allows in a second. So n + 1 slots span this much more than
-a second where n calls are allowed: 1.11 s for 0.9 of 1, and for 27 of 30 as well. Slower gates have more."""
+"""Seconds. Rates are set to nine tenths of the platform's limit of n calls per second. So n + 1 slots span at least
+this much more than a second: 1.11 s for a rate of 0.9 (n = 1), and for 27 (n = 30) as well. Slower rates have more."""
 LATE = 0.45 * HEAD_ROOM
-"""Seconds behind its slot after which a call has missed it. A claim gives slots up to 0.05 s old.
+"""Seconds after its slot when a call has missed it. A claim may grant slots up to 0.05 s in the past.
 
-Calls that are late by so much, each from another replica, still keep the limit beside those that are not. The larger
-half of the head room is for the way there: a connection to be opened, a busy machine. With two thirds for lateness
-one of 8,321 calls arrived 0.992 s after the one before."""
+Calls that are this late, each from another replica, still keep the limit together with calls that are on time. The
+larger half of the head room is for the way to the platform: opening a connection, a busy machine. With two thirds of it
+as lateness, one of 8,321 calls arrived 0.992 s after the previous one."""
 CATCH_UP = 0.98
 """The fraction of the interval between two slots that delayed calls keep."""
 FINE = 0.001
@@ -63,7 +63,7 @@ def _after(last: tuple[float, float] | None, slot: float) -> float:
 
 
 def has_missed(claim: Claim, slot: float) -> bool:
-    """Whether it is too late for a call with this slot; never without a rate."""
+    """Whether it is too late for a call in this slot; always false without a rate."""
     return claim.channel.pace >= FINE and time.monotonic() - slot > LATE
 
 

@@ -14,10 +14,10 @@ class RawAnswers:
         self._payloads = payloads
 
     async def keep(self, claim: Claim, failure: Failed) -> str | None:
-        """The reference for the event; ``None`` when nothing was stored or the failure is not of the platform.
+        """The reference for the event; ``None`` when nothing was stored or the failure is not from the platform.
 
         A missing answer of an ambiguous call is stored too. With retry_after the time limit is shorter: other replicas
-        learn the wait from the commit, which waits for this.
+        learn the cooldown from the commit, which waits for this.
         """
         if not failure.raw and not failure.ambiguous:
             return None

@@ -16,12 +16,12 @@ from autopost_dispatcher.send.end_delivery import EndDelivery, Released
 from autopost_dispatcher.send.pace import FINE, CallPacer, group_of, has_missed
 
 TRIES = 5
-"""Slots that a call may miss before its delivery is released: then this process is too slow."""
+"""Slots that a call may miss before its delivery is released: this process is too slow."""
 PATIENCE = 5.0
-"""Seconds that a claimed delivery waits for a slot; for a longer wait, after a 429, it goes back to the queue."""
+"""The longest wait of a claimed delivery for a slot, in seconds; for a longer one, after a 429, it is released."""
 KNOWN_AFTER = 5.0
-"""Seconds after which the database knows of a cooldown: a later claim is its decision, and an operator's who ended it.
-Without this, deliveries would be claimed and released until the cooldown is over."""
+"""Seconds after which the database knows the cooldown. A later claim means that the database allows the call, or that
+an operator ended the cooldown. Without this, deliveries would be claimed and released until the cooldown ends."""
 
 
 class SlotSource(Protocol):
@@ -50,10 +50,10 @@ class Slots:
         self._stopping = stopping
         self._pace = CallPacer()
         self._cooldowns: dict[tuple[UUID, str, str], Cooldown] = {}
-        """By rate group: the wait that the platform asked for."""
+        """By rate group: the wait that the platform requested."""
 
     def cool(self, claim: Claim, wait: timedelta) -> None:
-        """Stop calls of the rate group for as long as the platform asked. Other processes learn it from the commit."""
+        """Stop calls of the rate group for the requested time. Other processes learn it from the commit."""
         group, now = group_of(claim), time.monotonic()
         until = now + wait.total_seconds()
         if group in self._cooldowns:
@@ -72,7 +72,7 @@ class Slots:
         return self._wait_for(job, Slot(job.slot_at, job.claim.slot), call_time, group_only=False)
 
     async def next(self, job: SendJob, call_time: float, *, group_only: bool = False) -> None:
-        """As ``first``, for a later call. ``group_only``: the call puts nothing into the chat."""
+        """As ``first``, for a later call. ``group_only``: the call does not post into the chat."""
         if not group_only:
             await self.pause(job.claim.channel.pace)
         await self._wait_for(job, await self._take(job, group_only), call_time, group_only)
@@ -82,7 +82,7 @@ class Slots:
         self._pace.uploaded(claim)
         try:
             await self._gates.end_upload(claim)
-        except Exception as exc:  # the platform has answered, and that answer counts
+        except Exception as exc:  # the accepted call counts, with or without this record
             get_logger().warning("upload.end_unknown", error=type(exc).__name__, delivery_id=str(claim.delivery_id))
 
     async def pause(self, seconds: float) -> None:

@@ -22,7 +22,7 @@ from autopost_dispatcher.gateway import Claim, UploadState
 
 REMEMBERED = 10_000
 FRESH = timedelta(minutes=10)
-"""How long a cached id is used without asking the database."""
+"""How long a cached id is used without reading the database."""
 SOON, LATER = 0.02, 0.5
 """Seconds between checks for an upload by another claim: first and longest."""
 
@@ -109,7 +109,7 @@ class UploadCache:
         if (known := self._known(claim, bot_id, kinds)) is not None:
             return known
         lock = self._locks.setdefault(_key(claim, bot_id, *sorted(kinds)), asyncio.Lock())
-        async with lock:  # one delivery of this process asks; the others find its answer in the cache
+        async with lock:  # one delivery of this process reads; the others get the result from the cache
             wait = SOON
             while (known := self._known(claim, bot_id, kinds)) is None:
                 states = await self._uploads.take_uploads(claim, bot_id, kinds)

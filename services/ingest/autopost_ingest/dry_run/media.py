@@ -52,9 +52,9 @@ class DryMedia:
         return await self._stored_media.look_up(workspace, await self.offload.normalize(workspace, request))
 
     async def look_up(self, workspace: WorkspaceId, request: PostRequest, *, skip: bool) -> tuple[Normalized, bool]:
-        """And whether it is whole: with ``skip`` what stands at a URL is left there.
+        """The post with its stored media, and whether it is complete: ``skip`` leaves media at URLs unfetched.
 
-        Raises ``InvalidPost``, or ``AtCapacity`` when there was no turn or no room to fetch it.
+        Raises ``InvalidPost``, or ``AtCapacity`` when no slot or no disk space was free.
         """
         normalized = await self.offload.normalize(workspace, request)
         remote = [place for place, item in enumerate(request.media) if item.url is not None]

@@ -14,7 +14,7 @@ def verdict_reason(verdict: Literal["accepted", "duplicate", "rate_limited"], fo
         case "rate_limited":
             return f"rate limit exceeded for this endpoint; retry after {found.retry_after_ms} ms"
         case "duplicate":
-            assert found.receipt is not None  # noqa: S101  that is what makes it one
+            assert found.receipt is not None  # noqa: S101  a duplicate always has a receipt
             what = "the same source_ref" if found.receipt.of == "source_ref" else "the same body"
             return f"duplicate: run {found.receipt.run_id} has {what}; remembered until {_time(found.receipt.until)}"
         case "accepted":

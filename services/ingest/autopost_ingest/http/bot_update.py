@@ -1,6 +1,6 @@
 """Parse an update of MAX for the inbox: chat id, key, kind and a body that the database can store.
 
-MAX unsubscribes a webhook that fails for hours, so no customer may be able to make it fail: any JSON is stored, and
+MAX unsubscribes a webhook that fails for hours, so no message of a customer may make it fail: any JSON is stored, and
 characters that the database cannot hold are replaced.
 """
 
@@ -40,42 +40,42 @@ class InvalidUpdate(Exception):  # noqa: N818  named for what happened
 def read_update(body: bytes) -> BotUpdate:
     """Raises ``InvalidUpdate``."""
     try:
-        told = _clean(_decoder.decode(body.decode("utf-8-sig", errors="replace")))
-        if not isinstance(told, dict):
+        update = _clean(_decoder.decode(body.decode("utf-8-sig", errors="replace")))
+        if not isinstance(update, dict):
             raise InvalidUpdate("the body must be a JSON object")
-        kind = _short(_string(told.get("update_type")) or "unknown")
-        return BotUpdate(kind=kind, chat_id=_short(_chat(told)), key=_short(_key(kind, told)), body=told)
+        kind = _short(_string(update.get("update_type")) or "unknown")
+        return BotUpdate(kind=kind, chat_id=_short(_chat(update)), key=_short(_key(kind, update)), body=update)
     except (ValueError, RecursionError) as exc:
         raise InvalidUpdate(f"the body is not valid JSON: {type(exc).__name__}") from None
 
 
-def _key(kind: str, told: dict[str, Any]) -> str:
+def _key(kind: str, update: dict[str, Any]) -> str:
     """The same for every delivery of the update, and unique among the updates of the chat."""
     match kind:
-        case "message_created" if mid := _string(_at(told, "message", "body", "mid")):
+        case "message_created" if mid := _string(_at(update, "message", "body", "mid")):
             return mid
-        case "message_callback" if callback := _string(_at(told, "callback", "callback_id")):
+        case "message_callback" if callback := _string(_at(update, "callback", "callback_id")):
             return f"cb:{callback}"
-        case "bot_started" if when := _string(told.get("timestamp")):
-            return f"start:{_chat(told)}:{when}"
+        case "bot_started" if when := _string(update.get("timestamp")):
+            return f"start:{_chat(update)}:{when}"
         case _:
-            return f"{kind}:{sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()}"
+            return f"{kind}:{sha256(json.dumps(update, sort_keys=True).encode()).hexdigest()}"
 
 
-def _chat(told: dict[str, Any]) -> str:
+def _chat(update: dict[str, Any]) -> str:
     """The chat to answer in; a dialog without a chat id uses the user id."""
-    chat = _string(told.get("chat_id")) or _string(_at(told, "message", "recipient", "chat_id"))
+    chat = _string(update.get("chat_id")) or _string(_at(update, "message", "recipient", "chat_id"))
     if chat:
         return chat
-    people = (_at(told, "callback", "user", "user_id"), _at(told, "message", "sender", "user_id"), told.get("user_id"))
+    people = (_at(update, "callback", "user", "user_id"), _at(update, "message", "sender", "user_id"), update.get("user_id"))
     person = next(filter(None, map(_string, people)), "")
     return f"user:{person}" if person else ""
 
 
-def _at(told: Any, *names: str) -> Any:
+def _at(value: Any, *names: str) -> Any:
     for name in names:
-        told = told.get(name) if isinstance(told, dict) else None
-    return told
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _string(value: Any) -> str:

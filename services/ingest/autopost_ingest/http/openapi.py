@@ -153,13 +153,13 @@ def _refusals(*statuses: int) -> dict[str, Any]:
 
 
 def _refusal(status: int) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    response: dict[str, Any] = {
         "description": REFUSALS[status],
         "content": {"application/problem+json": {"schema": _ref("schemas", "Refusal")}},
     }
     if status in WAITS:
-        told["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
-    return told
+        response["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+    return response
 
 
 def _ref(kind: str, name: str) -> dict[str, str]:

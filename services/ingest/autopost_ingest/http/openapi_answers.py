@@ -17,10 +17,10 @@ class ApiResponse(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Accepted(ApiResponse, frozen=True, kw_only=True):
     status: Literal["accepted"]
     message_id: UUID | None
-    """``None`` where no channel matches: only an event and its run are stored."""
+    """``None`` if no channel matches: only an event and the run are stored."""
     run_id: UUID
     new: bool
-    """False where this content was posted before."""
+    """False if this content was posted before."""
     channels: ChannelCounts
     trace_id: str | None
     warnings: tuple[TagWarning, ...] = ()
@@ -42,7 +42,7 @@ class Duplicate(ApiResponse, frozen=True, kw_only=True):
     run_id: UUID | None
     """Run of the earlier request."""
     post_id: UUID | None
-    """Of the earlier request, if it was staged; see ``GET /v1/posts/{post_id}``."""
+    """The earlier request's post, if it was staged; see ``GET /v1/posts/{post_id}``."""
     trace_id: str | None
 
 

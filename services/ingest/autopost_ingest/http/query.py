@@ -8,7 +8,7 @@ from autopost_runtime.http.web import HttpProblem
 from autopost_runtime.secrets.redaction import quoted
 
 PARAMETERS = {"dry_run": "1", "media": "skip"}
-"""Of a dry run, each with its only value."""
+"""Parameters of a dry run, each with its only value."""
 
 HINTS = frozenset({"workspace_id"})
 """Accepted and ignored: the endpoint alone identifies the tenant."""

@@ -93,7 +93,7 @@ def _answer(endpoint: Endpoint, verdict: Verdict, request: web.Request, tags: tu
 
 
 def _accepted(verdict: Verdict, tags: tuple[str, ...]) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "status": "accepted",
         "message_id": verdict.message_id,
         "run_id": verdict.run_id,
@@ -106,8 +106,8 @@ def _accepted(verdict: Verdict, tags: tuple[str, ...]) -> dict[str, Any]:
         },
     }
     if verdict.first_tags is not None:
-        told["warnings"] = tag_warnings(verdict.first_tags, tags)
-    return told
+        answer["warnings"] = tag_warnings(verdict.first_tags, tags)
+    return answer
 
 
 def _json(status: int, body: dict[str, Any]) -> WholeResponse:

@@ -16,11 +16,11 @@ MAX_KEYS = 1000
 MAX_VALUES = 50_000
 """Numbers, strings, arrays and objects together: each takes memory in every process that parses the body."""
 MAX_DIGITS = 18
-"""Of an integer, so that it fits into 64 bits."""
+"""Longest integer that always fits into 64 bits."""
 
 HINT = "workspace_id"
 MAX_HINT_LENGTH = 64
-"""Characters. Senders number their workspaces as they like; a hint never refuses a request."""
+"""Characters. Senders use workspace ids of their own, so a hint is cut and never refused."""
 MAX_PATH_LENGTH = 200
 
 _BOM = b"\xef\xbb\xbf"
@@ -45,7 +45,7 @@ class _Invalid:
         self.reason = reason
         self.key = key
         self.digits = digits
-        """Of a whole number that has too many."""
+        """Digits of an integer that has too many."""
 
 
 def check_json(body: bytes) -> None:

@@ -17,7 +17,7 @@ class TagWarning(Struct, frozen=True, kw_only=True):
 
 
 def tag_warnings(first_tags: Sequence[str] | None, tags: Sequence[str]) -> tuple[TagWarning, ...]:
-    """``first_tags`` is ``None`` where the content is new, or has the same tags."""
+    """``first_tags`` is ``None`` if the content is new or has the same tags."""
     if first_tags is None or tuple(first_tags) == tuple(tags):
         return ()
     return (TagWarning(first_tags=tuple(map(quoted, first_tags)), tags=tuple(map(quoted, tags))),)

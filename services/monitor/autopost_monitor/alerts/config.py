@@ -39,20 +39,20 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
 
     alert_dead: Annotated[Count, Named("ALERT_DEAD_THRESHOLD")] | None = 1
     alert_failed_permanent: Annotated[MoreThan, Named("ALERT_FAILED_PERM_10M")] | None = 20
-    """More than so many within ten minutes."""
+    """Alert above this number within ten minutes."""
     alert_paused_channels: MoreThan | None = 10
     alert_cooled_groups: Count | None = 1
     alert_oldest_due: Duration | None = timedelta(minutes=15)
     alert_pull_failures: Count | None = 5
-    """In a row, of one source."""
+    """Consecutive failures of one source."""
     alert_staged_age: Duration | None = timedelta(minutes=15)
     stuck_staged_deadline: Duration = timedelta(hours=6)
     """A post older than this counts as stuck even while a worker has it: for the alert and the gauge."""
     alert_bot_age: Duration | None = timedelta(minutes=5)
     alert_bot_errors: MoreThan | None = 10
-    """More than so many within ten minutes."""
+    """Alert above this number within ten minutes."""
     alert_set_aside: Count | None = 3
-    """Failures in a row, of one kind of work in one workspace."""
+    """Consecutive failures of one kind of work in one workspace."""
     alert_provider_wait: Duration | None = timedelta(hours=1)
     """A platform asked for a longer wait than this for a rate group or a channel."""
     alert_orphan_events: Count | None = 1

@@ -33,7 +33,7 @@ class Alerts:
         metrics.gauge("autopost_alerts_open", "Alerts that are open, by condition.", self._by_condition)
 
     async def run_once(self) -> None:
-        for alert in await self._judged():
+        for alert in await self._evaluated():
             get_logger().warning(
                 f"alert.{alert.kind}",
                 alert_id=str(alert.alert_id),
@@ -46,21 +46,21 @@ class Alerts:
         for target, notices in (await self._gateway.abandon_notices(self._targets, self._remind)).items():
             get_logger().warning("alert.abandoned", target=target, notices=notices, error="target_removed")
 
-    async def _judged(self) -> list[AlertChange]:
+    async def _evaluated(self) -> list[AlertChange]:
         """If a condition fails to evaluate, the others are evaluated without it."""
         try:
-            moved = await self._judge(self._thresholds)
+            changes = await self._evaluate(self._thresholds)
             await self._aside.worked(INSTALLATION)
-            return moved
+            return changes
         except Exception as exc:
             if is_away(exc):
                 raise
             working, broken = await self._gateway.working_conditions(self._thresholds)
             get_logger().error("alerts.conditions_failed", conditions=broken)
             await self._aside.failed(INSTALLATION, exc)
-            return await self._judge(working)
+            return await self._evaluate(working)
 
-    async def _judge(self, thresholds: dict[str, Any]) -> list[AlertChange]:
+    async def _evaluate(self, thresholds: dict[str, Any]) -> list[AlertChange]:
         return await self._gateway.evaluate_alerts(
             thresholds, self._window, self._remind, self._targets, with_snapshot=self._policy == "on_alert"
         )

@@ -24,7 +24,7 @@ class Cause(Struct, frozen=True, kw_only=True):
     code: str | None = None
     count: int | None = None
     id: str | None = None
-    """An id for ``autopost why``, such as of a delivery."""
+    """An id to look up with ``autopost why``, such as a delivery id."""
 
 
 class Facts(Struct, frozen=True, kw_only=True):

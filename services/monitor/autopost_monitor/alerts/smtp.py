@@ -65,7 +65,7 @@ class SmtpTarget:
     async def send(self, notice: Notice) -> NoticeResult:
         mail = _mail(notice, self._sender, self._recipients)
         try:
-            async with asyncio.timeout(3 * self._smtp.timeout.total_seconds()):  # a mail takes several answers
+            async with asyncio.timeout(3 * self._smtp.timeout.total_seconds()):  # a mail takes several round trips
                 return await _send(self._smtp, mail)
         except TimeoutError:
             return TargetUnreachable("timeout")
@@ -93,7 +93,7 @@ def _id(notice: Notice, step: int) -> str:
 
 
 async def _send(smtp: SmtpServer, mail: EmailMessage) -> NoticeResult:
-    name = await asyncio.to_thread(socket.getfqdn)  # asks DNS, and blocks
+    name = await asyncio.to_thread(socket.getfqdn)  # a blocking DNS lookup
     server = aiosmtplib.SMTP(
         hostname=smtp.host,
         port=smtp.port,
@@ -104,7 +104,7 @@ async def _send(smtp: SmtpServer, mail: EmailMessage) -> NoticeResult:
         tls_context=smtp.trusted,
     )
     try:
-        await _greet(server, smtp)
+        await _connect(server, smtp)
         await server.send_message(mail)
     except aiosmtplib.SMTPDataError as exc:
         return NoticeRejected(f"smtp_{exc.code}") if exc.code >= 500 else TargetUnreachable(f"smtp_{exc.code}")
@@ -112,18 +112,18 @@ async def _send(smtp: SmtpServer, mail: EmailMessage) -> NoticeResult:
         return TargetUnreachable("recipients_refused")
     except aiosmtplib.SMTPResponseException as exc:
         return TargetUnreachable(f"smtp_{exc.code}")
-    except (aiosmtplib.SMTPException, OSError, UnicodeError) as exc:  # a name that is none, a text that no server takes
+    except (aiosmtplib.SMTPException, OSError, UnicodeError) as exc:  # invalid host name, or text SMTP cannot encode
         return TargetUnreachable(type(exc.__cause__ or exc).__name__)
     else:
-        with suppress(aiosmtplib.SMTPException, OSError):  # the mail is taken, whatever becomes of the goodbye
+        with suppress(aiosmtplib.SMTPException, OSError):  # the mail is accepted: a failed QUIT does not matter
             await server.quit(timeout=GOODBYE)
         return NoticeDelivered()
     finally:
         server.close()
 
 
-async def _greet(server: aiosmtplib.SMTP, smtp: SmtpServer) -> None:
-    """The password is sent only after STARTTLS, where that is asked for."""
+async def _connect(server: aiosmtplib.SMTP, smtp: SmtpServer) -> None:
+    """With ``starttls`` the password is sent only after the upgrade to TLS."""
     await server.connect()
     if smtp.tls == "starttls":
         await server.ehlo()

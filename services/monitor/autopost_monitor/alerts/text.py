@@ -1,6 +1,6 @@
 """The text of a notice: condition, count, start, first causes, and the commands that show details.
 
-Plain text, the same for chat, mail and webhook. Foreign texts are redacted and put on one line.
+Plain text, the same for chat, mail and webhook. Texts of senders and platforms are redacted and put on one line.
 """
 
 from collections.abc import Iterator

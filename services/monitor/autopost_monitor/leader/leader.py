@@ -37,7 +37,7 @@ class Leadership:
         self._lease = lease
 
     async def run_if_leader(self, name: str, every: timedelta, work: Callable[[], Awaitable[object]]) -> bool:
-        """Whether this replica was the leader and the job is done. A failed job is retried soon."""
+        """Whether this replica was the leader and finished the job. A failed job is retried soon."""
         deadline = self._sure_from(_now())
         if not await self._gateway.take_leader_lease(name, self.holder, self._lease, every):
             return False

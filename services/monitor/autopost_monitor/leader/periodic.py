@@ -56,7 +56,7 @@ class Scheduler:
 async def run_periodically(
     interval: timedelta, name: str, job: Job, service: Service, notes: Notes | None = None
 ) -> None:
-    """The first run is at once. A failing job backs off and appears in an alert; a database outage does not count."""
+    """Run at once, then periodically. A failing job backs off and raises an alert; a database outage does not count."""
     aside = SetAside(name, notes, base=max(interval, SHORTEST_BACKOFF), cap=max(interval, CAP))
     while not service.stopping.is_set():
         wait = interval

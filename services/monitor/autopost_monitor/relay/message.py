@@ -11,10 +11,10 @@ from autopost_runtime.nats.ordered_publisher import StreamMessage
 from autopost_monitor.relay.gateway import PendingEvent
 
 LARGEST = 512 * 1024
-"""Half of the default limit of a NATS server: a too large event must never block those after it."""
+"""Half of the default message limit of NATS: an event that is too large must not block those after it."""
 
 DEEPEST = 32
-"""Lists and objects in each other: ours have a few, and many readers take no more than some hundreds."""
+"""Levels of nested lists and objects. Our events have a few; many JSON parsers allow only some hundreds."""
 
 
 def outgoing(waiting: PendingEvent, topology: Topology) -> StreamMessage:
@@ -26,7 +26,7 @@ def outgoing(waiting: PendingEvent, topology: Topology) -> StreamMessage:
 
 
 def _body(event: AuditEvent) -> bytes:
-    """Whatever an event holds it is told, without what not everybody can read: it must hold up none that follow it."""
+    """Always returns a body, without ``meta`` and ``error`` if they are too large or deep: the relay must continue."""
     if not _is_readable(event):
         return _without(event, "it is nested too deep for the stream; read the event in the database")
     body = msgspec.json.encode(event)
@@ -40,7 +40,7 @@ def _without(event: AuditEvent, why: str) -> bytes:
 
 
 def _is_readable(event: AuditEvent) -> bool:
-    """What is far too deep comes as text, see ``postgres``."""
+    """``postgres`` returns JSON that is far too deep as text, so a value that is not a dict is unreadable."""
     return all(value is None or (isinstance(value, dict) and _is_flat(value)) for value in (event.meta, event.error))
 
 

@@ -25,7 +25,7 @@ STREAM_CHECK = timedelta(seconds=5)
 """How often the stream is checked: the delay until a wiped stream is noticed while there are no events."""
 
 CUT = "cut"
-"""The stream was wiped and then got newer events: without clearing it, older events would come after them."""
+"""The stream was wiped and then got newer events. It is cleared first, or older events would come after newer ones."""
 
 _relayed = metrics.counter("autopost_relay_events", "Events that the audit stream has acknowledged.")
 
@@ -54,7 +54,7 @@ class Relay:
         self._backoff = Backoff()
 
     async def run_once(self) -> None:
-        """Runs until the service stops or the leadership is lost."""
+        """Run until the service stops or the leadership is lost."""
         if not await self._cursor.open_relay():
             return
         failing = False
@@ -87,15 +87,15 @@ class Relay:
         return True
 
     async def _check_stream(self) -> None:
-        """Before the first publish, after each failure, and periodically."""
+        """Check before the first publish, after each failure, and periodically."""
         if self._chain.ready and _now() - self._checked_at < STREAM_CHECK.total_seconds():
             return
-        sight = await self._chain.look()
-        verdict = await self._cursor.adopt_stream(sight, sight.max_age or self._topology.audit_stream.max_age)
+        state = await self._chain.look()
+        verdict = await self._cursor.adopt_stream(state, state.max_age or self._topology.audit_stream.max_age)
         if verdict:
-            get_logger().warning("relay.stream_replaced", created=sight.created.isoformat(), messages=sight.messages)
+            get_logger().warning("relay.stream_replaced", created=state.created.isoformat(), messages=state.messages)
         if verdict == CUT:
-            await self._chain.clear(sight.last_seq)
+            await self._chain.clear(state.last_seq)
             await self._chain.look()
         self._checked_at = _now()
 

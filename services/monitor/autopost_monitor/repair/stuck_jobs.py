@@ -11,7 +11,7 @@ from msgspec import Struct
 from autopost_monitor.repair.gateway import ReconcileGateway
 
 WORKERS = 20
-"""A post is given up after so many workers failed on it."""
+"""A post fails permanently after this many workers failed on it."""
 
 AT_ONCE = 100
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 from autopost_monitor.alerts.config import AlertConfig
 
 Period = Annotated[timedelta, Meta(ge=3600)]
-"""At least an hour: data deleted after a typing error cannot be restored."""
+"""At least an hour: a typing error must not delete data that cannot be restored."""
 
 Pause = Annotated[timedelta, Meta(ge=0, le=60)]
 Interval = Annotated[timedelta, Meta(ge=0.05)]

@@ -13,7 +13,7 @@ Dropped = Literal["dropped", "young", "unchecked", "unrelayed", "busy"]
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What a call has deleted; ``after`` is ``None`` at the end of the walk."""
+    """The number of deleted rows; ``after`` is ``None`` at the end of the walk."""
 
     gone: int
     renderings: int = 0
@@ -29,7 +29,7 @@ class RetainGateway:
         return [row["partition"] for row in rows]
 
     async def checkpoint_deliveries(self, partition: str, limit: int) -> int | None:
-        """``None`` when no delivery is left."""
+        """``None`` when no delivery needs a checkpoint."""
         seen: int | None = await self._database.fetchval("SELECT checkpoint_deliveries($1, $2)", partition, limit)
         return seen
 

@@ -1,6 +1,6 @@
 """Delete stored objects without references: mark in the database, delete in the store, remove the row.
 
-The store has no fencing, so the mark provides it: while the mark is valid nobody writes the object again
+The store has no fencing, so the mark provides it: while the mark is valid no service writes the object again
 (``note_media_put``), and after it expires this module no longer deletes. After a crash a later run continues.
 """
 
@@ -18,10 +18,10 @@ LEASE = timedelta(seconds=120)
 """How long a mark is valid."""
 
 DELETE_WITHIN = 0.5
-"""Fraction of the mark's time in which we delete. The rest is for a cancelled call that still reaches the store."""
+"""Fraction of the mark's lifetime in which objects are deleted. The rest is for a cancelled call that still arrives."""
 
 AT_ONCE = 200
-"""Few enough to be deleted within that time."""
+"""Objects per batch, few enough to be deleted within that time."""
 
 collected = metrics.counter(
     "autopost_objects_collected_total", "Stored objects without references, by result of the deletion."
@@ -60,7 +60,7 @@ class MediaCollector:
             await self._batches.rest()
 
     async def _delete(self, found: MarkedMedia, began: float) -> None:
-        """``began`` is before the marks were made, so that we never overestimate their time."""
+        """``began`` is before the marks were made, so that their remaining time is never overestimated."""
         deadline = began + DELETE_WITHIN * self._lease.total_seconds()
         for deletion in found.deletions:
             result = await self._collect(deletion, deadline)

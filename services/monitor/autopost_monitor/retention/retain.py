@@ -89,7 +89,7 @@ class Retention:
         ]
 
     async def _repeated(self, what: str, keep: timedelta, retain: Callable[[timedelta, int], Awaitable[int]]) -> None:
-        """Until a batch is not full; locked rows are left for the next run."""
+        """Repeat until a batch is not full; locked rows are left for the next run."""
         while True:
             count = await retain(keep, self._batches.size)
             count_deleted(what, count)

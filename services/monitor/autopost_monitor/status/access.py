@@ -1,6 +1,6 @@
 """Authentication of the status page: a bearer token, or a cookie with it that the form sets. Never in a URL.
 
-The database has only the hash of a token and is asked for every request, so a revoked token is refused at once. The
+The database has only the hash of a token and is queried for every request, so a revoked token is refused at once. The
 lookup uses a hash of 256 random bits, so its timing reveals nothing about a token.
 """
 

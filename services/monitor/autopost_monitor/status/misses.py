@@ -1,7 +1,7 @@
-"""Status tokens that open nothing are remembered for a second, so a flood of wrong ones leaves the database alone.
+"""Cache unknown status tokens for one second, so that a flood of wrong tokens does not reach the database.
 
-What opens something is asked for each time: a token that was revoked is refused at once. One that was tried before
-it was issued works within a second.
+Valid tokens are not cached: a revoked token is refused at once. A token that was tried before it was issued works
+after a second.
 """
 
 import time
@@ -16,13 +16,13 @@ AT_MOST = 10_000
 
 
 class Misses:
-    """``Tokens``, with a memory for those that there are not."""
+    """``Tokens`` with a negative cache."""
 
     def __init__(self, tokens: Tokens, remembered: timedelta = REMEMBERED) -> None:
         self._tokens = tokens
         self._remembered = remembered.total_seconds()
         self._unknown: OrderedDict[str, float] = OrderedDict()
-        """By hash: until when it need not be asked for."""
+        """By token hash: the end of the cache entry."""
 
     async def resolve_status_token(self, token_hash: str) -> Viewer | None:
         asked = time.monotonic()

@@ -5,7 +5,7 @@ from html import escape
 
 
 class Markup:
-    """HTML that is safe to show. Made by ``tag``, and by ``trusted`` for files of this package."""
+    """HTML that is safe to insert. Made by ``tag``, and by ``trusted`` for files of this package."""
 
     __slots__ = ("_html",)
 

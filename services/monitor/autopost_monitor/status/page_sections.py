@@ -169,7 +169,7 @@ def _channel(channel: Row, now: datetime) -> Markup:
 
 
 def notices(waiting: list[Row], now: datetime) -> Markup | None:
-    """Only when a target has not received a notice."""
+    """``None`` unless a notice is undelivered."""
     if not waiting:
         return None
     rows = [

@@ -1,4 +1,4 @@
-"""Markdown as MAX reads it: ``*`` is italic and ``**`` bold; a mark without its pair is just text."""
+"""The Markdown of MAX: ``*`` is italic and ``**`` bold; a mark without its pair is text."""
 
 import re
 

@@ -1,9 +1,9 @@
 """The upload host: a whole file as multipart field ``data``, or chunks with ``Content-Range``.
 
-No ``Authorization`` is asked for, the link is the permission. Pictures and files are answered with JSON,
-video and audio with XML; a piece that does not complete the file is answered with what has arrived so far
-(the form of that answer is not documented). The field may also be called ``file``: nobody documents it,
-but working clients send it so.
+No ``Authorization`` is needed: the URL grants the upload. Images and files are answered with JSON,
+video and audio with XML; a chunk that does not complete the file is answered with the received range
+(the form of that answer is not documented). The field may also be called ``file``: it is undocumented,
+but working clients use it.
 """
 
 import re
@@ -30,7 +30,7 @@ _XML = b"<retval>1</retval>"
 
 @dataclass(frozen=True, slots=True)
 class UploadChunk:
-    """``start`` is ``None`` when it is the whole file."""
+    """``start`` is ``None`` for a whole file."""
 
     name: str
     content: Assembly

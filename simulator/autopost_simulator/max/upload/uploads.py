@@ -1,6 +1,6 @@
-"""Upload links: ``POST /uploads`` gives one out, the upload host takes one file through it.
+"""Upload URLs: ``POST /uploads`` creates one, and the upload host accepts one file at it.
 
-For video and audio the token comes with the link, for pictures and files with the answer of the host.
+For video and audio the token comes with the URL, for images and files with the answer of the host.
 """
 
 import base64

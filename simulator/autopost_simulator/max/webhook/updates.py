@@ -1,7 +1,7 @@
 """Updates for bots: to the webhook if there is one, else to a queue for ``GET /updates``.
 
-The marker names the next update a bot expects; asking with it declares all earlier ones read. Without a
-marker MAX gives the newest update only.
+The marker is the next update that a bot expects; a request with it marks all earlier ones as read. Without a
+marker MAX returns only the newest update.
 """
 
 import asyncio

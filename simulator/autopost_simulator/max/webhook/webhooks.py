@@ -1,9 +1,9 @@
 """Deliver updates to webhooks, with the retries of MAX.
 
-Only an answer with status 200 in time counts. What failed is tried again after 60 s, then 2.5 times as
-long, ten times at most; a webhook without a success for eight hours is unsubscribed. First tries keep the
-order of what happened, one at a time; what failed does not hold up what follows, so it comes out of order
-later. (MAX does not say whether it waits.)
+Only an answer with status 200 in time counts as success. A failed delivery is retried after 60 s, then after 2.5 times
+the previous delay, ten times at most; a webhook without a success for eight hours is unsubscribed. First attempts are
+made in order, one at a time; a failed delivery does not block later ones, so its retry is out of order.
+(MAX does not document whether it waits.)
 """
 
 import asyncio

@@ -32,7 +32,7 @@ def byte_offset(text: str, position: int) -> int:
 
 
 class EntityBuilder:
-    """The visible text so far; offsets are UTF-16 units, as clients count them."""
+    """The visible text so far; offsets are UTF-16 units, as in Telegram."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -66,7 +66,7 @@ class EntityBuilder:
 
 
 def normal_url(url: str) -> str | None:
-    """The URL as Telegram stores it; nothing for an invalid URL."""
+    """The URL as Telegram stores it; ``None`` for an invalid URL."""
     url = url.strip()
     if any(character.isspace() for character in url):
         return None

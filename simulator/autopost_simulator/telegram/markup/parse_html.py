@@ -190,7 +190,7 @@ class _HtmlParser:
 
 
 def _decode(reference: re.Match[str]) -> str | None:
-    """Nothing for a number that is no character; the text then stays as it was written."""
+    """``None`` for a number that is not a character; the text then stays as it was written."""
     if reference["name"]:
         return _NAMED[reference["name"]]
     code = int(reference["hex"], 16) if reference["hex"] else int(reference["dec"])

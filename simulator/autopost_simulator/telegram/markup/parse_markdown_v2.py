@@ -1,4 +1,4 @@
-"""MarkdownV2: everything nests, and every special character outside its role must be escaped."""
+"""MarkdownV2: everything nests, and every special character that is not markup must be escaped."""
 
 import re
 from dataclasses import dataclass
@@ -139,7 +139,7 @@ class _MarkdownV2:
         self._out.entity("custom_emoji", closed.mark, custom_emoji_id=number)
 
     def _url(self) -> str:
-        """What stands in the round brackets; empty where there are none."""
+        """The text in the round brackets; empty without brackets."""
         if not self._source.startswith("(", self._at):
             return ""
         begin = self._at
