@@ -67,7 +67,11 @@ def _chat(update: dict[str, Any]) -> str:
     chat = _string(update.get("chat_id")) or _string(_at(update, "message", "recipient", "chat_id"))
     if chat:
         return chat
-    people = (_at(update, "callback", "user", "user_id"), _at(update, "message", "sender", "user_id"), update.get("user_id"))
+    people = (
+        _at(update, "callback", "user", "user_id"),
+        _at(update, "message", "sender", "user_id"),
+        update.get("user_id"),
+    )
     person = next(filter(None, map(_string, people)), "")
     return f"user:{person}" if person else ""
 
