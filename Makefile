@@ -11,7 +11,7 @@ SOURCES := libs services cli simulator bench tests requirements tools docs examp
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test quick check bench format lock audit shape clean
+.PHONY: help setup run demo test again quick check bench format lock audit shape clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ demo: $(READY) ## watch one post reach 40 channels, and the four criteria one by
 
 test: $(READY) ## every test, against a real Postgres, NATS and S3
 	@$(BIN)/pytest
+
+again: $(READY) ## the tests that failed last, one after the other, at most five of them
+	@$(BIN)/python tools/again.py
 
 quick: $(READY) ## the path of a post and what needs no server; tests/harness/slow.py says what is left out
 	@$(BIN)/pytest -m 'not slow'
