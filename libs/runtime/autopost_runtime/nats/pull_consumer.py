@@ -38,6 +38,7 @@ DENIED_REST = timedelta(minutes=1)
 R = TypeVar("R")
 
 _settled = metrics.counter("autopost_nats_messages", "Settled messages by verdict.")
+_unreadable = metrics.counter("autopost_nats_unreadable_total", "Messages that the client library failed on.")
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -121,6 +122,9 @@ class Pull:
             await self._interruptible(self._link.ensure(Part(self.consumer.stream, self.consumer.durable)))
         except (nats.errors.Error, OSError) as exc:  # includes TimeoutError
             self._log.info("nats.pull_interrupted", error=type(exc).__name__)
+        except Exception as exc:  # a message with the headers of a server response makes the library raise anything
+            _unreadable.add(1, {"consumer": self.consumer.durable})
+            self._log.warning("nats.message_unreadable", error=type(exc).__name__)
         finally:
             self.bound = False
         if self._link.denials > self._denials:
