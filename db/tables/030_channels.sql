@@ -11,7 +11,14 @@ CREATE TABLE templates (
     parse_mode text,
     PRIMARY KEY (workspace_id, template_id, version),
     CONSTRAINT version_is_positive CHECK (version > 0),
-    CONSTRAINT parse_mode_is_known CHECK (parse_mode IN ('HTML', 'Markdown'))
+    CONSTRAINT parse_mode_is_known CHECK (parse_mode IN ('HTML', 'Markdown')),
+    CONSTRAINT body_is_not_longer_than_a_post CHECK (length(body) <= 65536),
+    -- Otherwise no post of the workspace could be compiled: services could not read them.
+    CONSTRAINT defaults_are_an_object CHECK (jsonb_typeof(defaults) = 'object'),
+    CONSTRAINT defaults_are_small CHECK (octet_length(defaults::text) <= 65536),
+    CONSTRAINT defaults_are_not_deep CHECK (NOT jsonb_path_exists(defaults, '$.**{17}')),
+    CONSTRAINT defaults_have_readable_numbers CHECK (
+        NOT jsonb_path_exists(defaults, '$.** ? (@.type() == "number" && (@ > 1e15 || @ < -1e15))'))
 );
 
 CREATE TABLE channels (

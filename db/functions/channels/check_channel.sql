@@ -1,4 +1,4 @@
--- check_channel() trigger on channels, before a write of time zone, windows, filter or tags
+-- check_channel() trigger on channels, before a write of time zone, windows, filter, settings or tags
 --
 -- Refuses values that claim and enqueue cannot read: there they would fail for all channels of the workspace. Tags are
 -- stored in their canonical form (canonical_tags).
@@ -16,11 +16,20 @@ BEGIN
     BEGIN
         PERFORM now() AT TIME ZONE NEW.timezone;
 
+        -- Every claim and every new profile carries them, and services read JSON up to a limited depth.
+        IF jsonb_path_exists(NEW.settings, '$.**{17}') THEN
+            _problem := 'settings: nested deeper than 16 levels';
+        ELSIF octet_length(NEW.settings::text) > 65536 THEN
+            _problem := 'settings: larger than 65536 bytes';
+        END IF;
+
         -- A claim evaluates each entry for each day of a year.
-        SELECT format('posting_window: %s has more than 400 entries', day.key)
+        SELECT coalesce(_problem, format('posting_window: %s has more than 400 entries', day.key))
         INTO _problem
         FROM jsonb_each(NEW.posting_window) AS day
         WHERE jsonb_array_length(day.value) > 400
+        UNION ALL
+        SELECT _problem
         LIMIT 1;
 
         SELECT coalesce(_problem, format('posting_window: %s', day.key))
@@ -59,5 +68,5 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE TRIGGER check_channel
-    BEFORE INSERT OR UPDATE OF timezone, posting_window, route_filter, tags ON channels
+    BEFORE INSERT OR UPDATE OF timezone, posting_window, route_filter, settings, tags ON channels
     FOR EACH ROW EXECUTE FUNCTION check_channel();

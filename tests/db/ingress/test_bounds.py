@@ -62,6 +62,8 @@ ABSURD: dict[str, tuple[str, Any]] = {
     "catch_up days": ("catch_up", '{"policy": "drop_older", "older_than": "100000 days"}'),
     "catch_up infinity": ("catch_up", '{"policy": "drop_older", "older_than": "infinity"}'),
     "huge number in settings": ("settings", '{"message_thread_id": 1e400}'),
+    "deep settings": ("settings", '{"a":' + "[" * 1000 + "]" * 1000 + "}"),
+    "settings of a megabyte": ("settings", json.dumps({"a": "x" * 1_000_000})),
     "huge number deep in settings": ("settings", '{"a": [{"b": -1e400}]}'),
     "timezone": ("timezone", "Mars/Olympus"),
     "posting_window": ("posting_window", '{"mon": [["25:00", "26:00"]]}'),
@@ -84,6 +86,35 @@ async def test_a_value_that_would_make_functions_fail_is_refused(tenant: Tenant,
         await tenant.set_channel(channel, f"{column} = $3{cast}", value)
 
     assert refused.value.sqlstate in ("23514", "AP009")
+
+
+DEFAULTS = {
+    "deep": '{"a":' + "[" * 1000 + "]" * 1000 + "}",
+    "huge": '{"a": 1e400}',
+    "a list": "[]",
+    "null": "null",
+    "a megabyte": json.dumps({"a": "x" * 1_000_000}),
+}
+
+
+@pytest.mark.parametrize("defaults", DEFAULTS)
+async def test_defaults_of_a_template_that_no_post_could_be_compiled_with_are_refused(
+    tenant: Tenant, defaults: str
+) -> None:
+    with pytest.raises(asyncpg.CheckViolationError):
+        await tenant.db.execute(
+            "INSERT INTO templates (workspace_id, template_id, body, defaults) VALUES ($1, 'a', 'x', $2::text::jsonb)",
+            *(tenant.workspace, DEFAULTS[defaults]),
+        )
+
+
+async def test_a_template_longer_than_any_post_is_refused(tenant: Tenant) -> None:
+    statement = "INSERT INTO templates (workspace_id, template_id, body) VALUES ($1, 'a', repeat('x', $2))"
+
+    await tenant.db.execute(statement, tenant.workspace, 65_536)
+
+    with pytest.raises(asyncpg.CheckViolationError):
+        await tenant.db.execute(statement.replace("'a'", "'b'"), tenant.workspace, 65_537)
 
 
 async def test_with_the_largest_values_that_are_accepted_posts_are_queued_claimed_and_caught_up(tenant: Tenant) -> None:
