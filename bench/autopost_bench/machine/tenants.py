@@ -1,5 +1,6 @@
 """Whom the bench posts for: a workspace, its channels, and posts of 500 bytes."""
 
+import base64
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
@@ -14,13 +15,17 @@ from autopost_contracts.payload import PostRequest
 from autopost_contracts.plan import Profile
 from autopost_ingest.posts.compile import compile_for
 from autopost_ingest.posts.normalize import HASH_VERSION, NORMALIZATION_VERSION, normalize
-from autopost_runtime.config.load import ServiceConfig
+from autopost_runtime.config.load import Secret, ServiceConfig
 from autopost_runtime.postgres.identity import new_id
 from autopost_runtime.postgres.pool import Database, open_database
+from autopost_runtime.secrets.sealing import Label, SealingKeys
 from msgspec import Struct
 
 TEXT = 500
-TOKEN = {"AUTOPOST_BENCH_TOKEN": "1000003:bench-token-that-opens-nothing"}
+TOKEN = Secret("1000003:bench-token-that-opens-nothing")
+KEY = bytes(32)
+ENVIRONMENT = {"AUTOPOST_SECRETS_KEY": base64.b64encode(KEY).decode()}
+"""Of the services: the token is sealed, because of sealed tokens alone the bot is not asked for."""
 
 Post = dict[str, Any]
 
@@ -65,9 +70,14 @@ async def make_tenant(
     """``first``: the number after which its chats are numbered."""
     endpoint = EndpointId(uuid4())
     await connection.execute(
-        statement("tenant"), workspace, endpoint, channels, rates.group, rates.channel, rates.max_parallel, first
+        statement("tenant"),
+        *(workspace, endpoint, channels, rates.group, rates.channel, rates.max_parallel, first, _sealed(workspace)),
     )
     return Tenant(url="", workspace_id=workspace, endpoint_id=endpoint, channels=channels)
+
+
+def _sealed(workspace: WorkspaceId) -> bytes:
+    return SealingKeys(KEY).seal(TOKEN, Label(str(workspace), "telegram", "bench"))
 
 
 @contextlib.asynccontextmanager

@@ -47,7 +47,7 @@ async def _http(server: BenchServer, figures: Figures, url: str, config: Dispatc
 
 async def _clients(server: BenchServer, figures: Figures, url: str, concurrency: int) -> None:
     server.say("the HTTP client alone")
-    target = f"{url}/bot{next(iter(TOKEN.values()))}/sendMessage"
+    target = f"{url}/bot{TOKEN.reveal()}/sendMessage"
     body = BODY % text(0).encode()
     connector = aiohttp.TCPConnector(
         limit=concurrency, ssl=ssl.create_default_context(), keepalive_timeout=IDLE_LIMIT.total_seconds()

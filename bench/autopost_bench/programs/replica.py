@@ -33,7 +33,7 @@ from autopost_runtime.telemetry import logs
 from autopost_runtime.telemetry import tracing as telemetry
 
 from autopost_bench.machine.server import BenchError, settled
-from autopost_bench.machine.tenants import TOKEN
+from autopost_bench.machine.tenants import ENVIRONMENT
 
 NOOP = "noop"
 WARM_UP = 1500
@@ -156,7 +156,7 @@ async def replica(
                 made.schedule,
                 bus,
                 adapters=sending,
-                identities=Credentials(made.gateway, TOKEN),
+                identities=Credentials(made.gateway, ENVIRONMENT),
                 store=None,
             ):
                 yield made

@@ -3,7 +3,7 @@
 from autopost_cli.stack.services import SERVICES
 from autopost_cli.stack.stack import Stack
 
-from autopost_bench.machine.tenants import TOKEN, Tenant
+from autopost_bench.machine.tenants import ENVIRONMENT, Tenant
 
 NOWHERE = "http://127.0.0.1:1"
 
@@ -18,7 +18,7 @@ def services_at(tenant: Tenant, provider: str | None, *names: str) -> Stack:
         "AUTOPOST_DATABASE_URL": tenant.url,
         "AUTOPOST_TELEGRAM_API_URL": provider or NOWHERE,
         "AUTOPOST_LOG_LEVEL": "warning",
-        **TOKEN,
+        **ENVIRONMENT,
     }
     wanted = [service for service in SERVICES if service.name in names]
     return Stack(env=env, services=wanted, backends=("nats",), prepare=nothing)

@@ -57,7 +57,7 @@ auth.add_command(status_token)
     help="Read the token from this file on the machines of the services.",
 )
 @click.option("--sealed", is_flag=True, help="Read the token from stdin and store it encrypted in the database.")
-@click.option("--bot-id", help="The provider's id of the bot. Detected if this command can read the token.")
+@click.option("--bot-id", help="Refuse a token of any other bot. Compared if this command can read the token.")
 @click.option("--operator", required=True, help="Who makes this change; recorded in the event.")
 @REASON
 @DATABASE
@@ -78,7 +78,8 @@ def bind(
     """Set where the token of a credential is stored, or replace it. The services use it within seconds.
 
     A bot belongs to one workspace. If this command can read the token, it detects the bot: from a Telegram token
-    itself, or with a request to MAX at AUTOPOST_MAX_API_URL. Otherwise the dispatcher detects it at first use and
+    itself, or with a request to MAX at AUTOPOST_MAX_API_URL. Otherwise the dispatcher detects it at first use. The
+    token of a variable or a file may change later: the dispatcher detects the bot of each new one, and
     pauses the channels if the bot is already used by another workspace.
 
     Give exactly one of --env, --file and --sealed. --sealed needs the same AUTOPOST_SECRETS_KEY as the services:

@@ -31,11 +31,14 @@ def secret_at(variable: str | None, path: Path | None) -> Secret | None:
 
 
 def bot_of(platform: str, secret: Secret | None, said: str | None) -> str | None:
-    """``said``: the id given by the operator. Raises ``click.UsageError`` when it is not the bot of the token."""
+    """``said``: the id given by the operator; it is only compared, since anybody can say the id of another bot.
+
+    Raises ``click.UsageError`` when it is not the bot of the token.
+    """
     found = None if secret is None else _identify(platform, secret)
     if found and said not in (None, found):
         raise click.UsageError("--bot-id does not match the bot of this token; omit --bot-id or use the right token")
-    return found or said
+    return found
 
 
 def _identify(platform: str, secret: Secret) -> str | None:

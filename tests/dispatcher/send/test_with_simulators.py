@@ -163,7 +163,7 @@ async def test_a_rotated_token_is_used_without_a_restart(database: Database, sta
     await stage.channels("telegram", 1)
     await stage.control("tokens", {"platform": "telegram", "token": TOKENS["telegram"], "state": "revoked"})
     await stage.enqueue(plan("telegram", TextPart(text="old")))
-    environment_of_the_new = "env:MAX"
+    environment_of_the_new = "env:ANOTHER"
 
     async with running_dispatcher(configured(database.url, stage.simulator, stage.bucket)):
         assert await stage.settled() == {"failed_permanent": 1}

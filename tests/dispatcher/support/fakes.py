@@ -44,12 +44,13 @@ class FakePlatform:
         self.asked: list[tuple[str, set[str]]] = []
         self.identified = 0
         self.unidentified: Failed | None = None
+        self.bot_id = "77"
         self.after: Callable[[], None] = lambda: None
         """What happens while a call is answered."""
 
     async def identify(self, token: Secret) -> str | Failed:
         self.identified += 1
-        return self.unidentified or "77"
+        return self.unidentified or self.bot_id
 
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         given = [one if isinstance(one, str) else await _read(one) for one in media]
@@ -85,6 +86,7 @@ class FakeDatabase:
         self.secret: Secret | None = Secret("token")
         self.bot_id: str | None = "77"
         """As the binding names it."""
+        self.is_sealed = True
         self.learnt: list[str] = []
         self.taken = False
         """The bot is another workspace's."""
@@ -118,7 +120,9 @@ class FakeDatabase:
         return None
 
     async def identity(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None:
-        return None if self.secret is None else Identity(token=self.secret, bot_id=self.bot_id)
+        return (
+            None if self.secret is None else Identity(token=self.secret, bot_id=self.bot_id, is_sealed=self.is_sealed)
+        )
 
     def forget(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> None:
         self.forgotten_tokens += 1

@@ -32,7 +32,9 @@ from harness.buckets import Bucket
 from harness.eventually import eventually
 
 TOKENS = {"telegram": "1000001:dispatcher-tests-token-0123456789", "max": "dispatcher-tests-token"}
-ENVIRONMENT = {name.upper(): token for name, token in TOKENS.items()}
+ANOTHER = "1000001:another-dispatcher-tests-token-0123456789"
+"""Of the same bot of Telegram."""
+ENVIRONMENT = {name.upper(): token for name, token in TOKENS.items()} | {"ANOTHER": ANOTHER}
 NOWHERE = "postgresql://nowhere/none"
 
 

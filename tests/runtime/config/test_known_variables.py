@@ -30,6 +30,7 @@ def test_a_misspelt_variable_is_named_with_the_nearest_that_is_known() -> None:
 
 def test_known_names_files_and_names_of_others_are_passed_over() -> None:
     env = {"AUTOPOST_POLL_INTERVAL": "1s", "AUTOPOST_S3_SECRET_KEY_FILE": "/x", "AUTOPOST_SECRETS_KEY_OLD_FILE": "/y"}
+    env["AUTOPOST_TEST_STATISTICS"] = "empty"
 
     assert unknown({**env, "PATH": "/bin"}) == {}
 

@@ -1,4 +1,4 @@
--- A workspace with $3 channels in one token group, numbered after $7, and the endpoint through which posts come in.
+-- A workspace with $3 channels in one token group, numbered after $7, its token sealed in $8, and the endpoint through which posts come in.
 WITH workspace AS (
     INSERT INTO workspaces (workspace_id, name)
     VALUES ($1, 'bench')
@@ -7,8 +7,8 @@ WITH workspace AS (
     VALUES ($1, $2, 'webhook_push', encode(sha256(convert_to($1::text, 'UTF8')), 'hex'), NULL)
 ), credential AS (
     -- All of them have one token, and a bot belongs to one workspace: each says that its bot is another.
-    INSERT INTO credential_bindings (workspace_id, auth_ref, platform, secret_ref, bot_id)
-    VALUES ($1, 'bench', 'telegram', 'env:AUTOPOST_BENCH_TOKEN', $1::text)
+    INSERT INTO credential_bindings (workspace_id, auth_ref, platform, secret_ref, sealed, bot_id)
+    VALUES ($1, 'bench', 'telegram', 'sealed', $8, $1::text)
 ), gate AS (
     INSERT INTO platform_limits (workspace_id, platform, rate_group, rate_rps)
     VALUES ($1, 'telegram', 'bench', $4::float8)

@@ -45,10 +45,10 @@ ELSEWHERE = frozenset({"SECRETS_KEY", "SECRETS_KEY_OLD", "OPERATOR", "URL", "SEC
 """Read outside a config: the keys of sealed tokens, the command line, the examples."""
 
 DEVELOPMENT = frozenset(
-    {"DEMO_TELEGRAM_TOKEN", "DEMO_MAX_TOKEN", "SHOP_TELEGRAM_TOKEN", "SHOP_MAX_TOKEN", "BENCH_TOKEN"}
-    | {"TEST_BACKEND", "FULL", "HISTORIES", "HISTORY_SEED"}
+    {"DEMO_TELEGRAM_TOKEN", "DEMO_MAX_TOKEN", "SHOP_TELEGRAM_TOKEN", "SHOP_MAX_TOKEN"}
+    | {"TEST_BACKEND", "TEST_STATISTICS", "FULL", "HISTORIES", "HISTORY_SEED"}
 )
-"""Tokens of the seed and the benchmark, and variables of the tests."""
+"""Tokens of the seed, and variables of the tests."""
 
 KNOWN = CONFIGS | ELSEWHERE | DEVELOPMENT
 

@@ -30,12 +30,14 @@ class CredentialBindings(Protocol):
     async def read_credential(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Credential | None: ...
 
 
-class Identity(Struct, frozen=True, kw_only=True):
+class Identity(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     """The token and the bot for calls to a provider."""
 
     token: Secret
     bot_id: str | None = None
     """The provider's id of the bot, the same for all its tokens; ``None`` when the binding does not have it."""
+    is_sealed: bool = False
+    """Then the bot is that of this token. Variables and files can change without their binding."""
     rotated_at: datetime = NEVER
     """When the binding was last changed."""
 
@@ -100,7 +102,14 @@ class Credentials:
                 reason=str(exc),
             )
             return None
-        return Identity(token=token, bot_id=binding.bot_id, rotated_at=binding.rotated_at) if binding else None
+        if binding is None:
+            return None
+        return Identity(
+            token=token,
+            bot_id=binding.bot_id,
+            is_sealed=binding.sealed is not None,
+            rotated_at=binding.rotated_at,
+        )
 
     def _reveal(self, binding: Credential | None, label: Label) -> Secret:
         if binding is None:

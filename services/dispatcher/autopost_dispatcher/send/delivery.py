@@ -54,7 +54,7 @@ class Delivery:
         self._target = target
         self._job = job
         self._identity = identity
-        self._bot_id = identity.bot_id
+        self._bot_id = context.bots.known(identity)
         self._called = False
 
     async def run(self) -> Outcome | Released | None:
