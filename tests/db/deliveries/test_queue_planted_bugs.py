@@ -46,7 +46,7 @@ BUGS = {
             "USING (workspace_id, channel_id) WHERE n.due <= _now;\n",
         )
     ],
-    "lost: due time of a birth": [("deliveries_after_insert", "d.next_due_at > _all.due", "d.next_due_at < _all.due")],
+    "lost: due time of a new delivery": [("enqueue_posts", "AND a.enqueued > 0", "AND false")],
     "lost: due time": [("make_channels_due", "AND NOT d.waits_for_place", "AND d.waits_for_place")],
     "lost: place": [("wake_channels", "d.waits_for_place AND NOT w.freed", "d.waits_for_place")],
     "closed while it is fed": [
