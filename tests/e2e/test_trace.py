@@ -61,7 +61,7 @@ async def test_the_spans_of_a_post_form_one_trace_on_both_platforms(
         claim = spans[deliver["links"][0]["spanId"]]
         assert [span["name"] for span in (server, enqueue, claim, deliver)] == [
             "POST /v1/posts",
-            "enqueue_messages_and_deliveries",
+            "enqueue",
             "claim_deliveries",
             "deliver",
         ]

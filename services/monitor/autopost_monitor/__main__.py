@@ -63,7 +63,7 @@ def schedule_relay(
     config: MonitorConfig, service: Service, gateway: RelayGateway, bus: Bus, scheduler: Scheduler
 ) -> None:
     topology = bus.topology
-    relay = Relay(gateway, bus.chain(topology.audit_stream.name), topology, service, config.relay_interval)
+    relay = Relay(gateway, bus.ordered_publisher(topology.audit_stream.name), topology, service, config.relay_interval)
     scheduler.on_leader("relay", config.relay_interval, relay.run_once)
     scheduler.on_every_replica("relay watch", config.snapshot_interval, RelayMetrics(gateway).run_once)
 

@@ -38,8 +38,8 @@ async def running_relay(
     async with open_database(config, service) as database, open_bus(config, service) as bus:
         leadership = Leadership(Gateway(database), uuid4())
         scheduler = Scheduler(service, leadership)
-        chain = bus.chain(bus.topology.audit_stream.name)
-        relay = Relay(gateway_of(database, leadership.holder), chain, bus.topology, service, IDLE)
+        publisher = bus.ordered_publisher(bus.topology.audit_stream.name)
+        relay = Relay(gateway_of(database, leadership.holder), publisher, bus.topology, service, IDLE)
         scheduler.on_leader("relay", IDLE, relay.run_once)
         yield service
         service.stop()

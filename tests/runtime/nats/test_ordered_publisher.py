@@ -1,4 +1,4 @@
-"""A chain: many messages at once into one stream, none of them before the one it follows."""
+"""The ordered publisher: many messages at once into one stream, none of them before the one it follows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ async def chained(url: str, topology: Topology) -> AsyncIterator[OrderedPublishe
 
 
 @pytest.fixture
-async def chain(nats_url: str, topology: Topology) -> AsyncIterator[OrderedPublisher]:
+async def publisher(nats_url: str, topology: Topology) -> AsyncIterator[OrderedPublisher]:
     await ensure_streams(nats_url, topology)
     async with chained(nats_url, topology) as made:
         yield made
@@ -54,104 +54,104 @@ async def stored(js: JetStreamContext, topology: Topology) -> list[bytes]:
     return [(await js.get_msg(name, state.last_seq - back)).data or b"" for back in reversed(range(state.messages))]
 
 
-async def test_all_arrive_in_their_order(chain, js, topology):
-    await chain.look()
+async def test_all_arrive_in_their_order(publisher, js, topology):
+    await publisher.look()
 
-    first = await chain.publish(messages(topology, 300))
-    second = await chain.publish(messages(topology, 2))
+    first = await publisher.publish(messages(topology, 300))
+    second = await publisher.publish(messages(topology, 2))
 
     assert (first, second) == (300, 302)
     assert await stored(js, topology) == [str(number).encode() for number in [*range(300), 0, 1]]
 
 
-async def test_what_is_there_already_is_kept_once_and_the_rest_follows_it(chain, js, topology):
+async def test_what_is_there_already_is_kept_once_and_the_rest_follows_it(publisher, js, topology):
     batch = messages(topology, 10)
-    await chain.look()
-    await chain.publish(batch[:6])
+    await publisher.look()
+    await publisher.publish(batch[:6])
 
-    await chain.look()
-    await chain.publish(batch)
+    await publisher.look()
+    await publisher.publish(batch)
 
     assert await stored(js, topology) == [str(number).encode() for number in range(10)]
 
 
-async def test_nothing_is_stored_without_what_precedes_it(chain, js, topology):
+async def test_nothing_is_stored_without_what_precedes_it(publisher, js, topology):
     """As when the first half was on the wire when the server died, and the second lands from a buffer."""
     batch = messages(topology, 6)
-    await chain.look()
-    await chain.publish(batch[:1])
+    await publisher.look()
+    await publisher.publish(batch[:1])
     await js.publish(topology.subject("audit.here.sent"), b"another's")
 
     with pytest.raises(NotPublished):
-        await chain.publish(batch[1:])
+        await publisher.publish(batch[1:])
 
     assert await stored(js, topology) == [b"0", b"another's"]
 
 
-async def test_a_stream_that_was_made_anew_takes_nothing_before_it_was_looked_at(chain, js, topology, nats_url):
-    await chain.look()
-    await chain.publish(messages(topology, 3))
+async def test_a_stream_that_was_made_anew_takes_nothing_before_it_was_looked_at(publisher, js, topology, nats_url):
+    await publisher.look()
+    await publisher.publish(messages(topology, 3))
     await js.delete_stream(topology.audit_stream.name)
     await ensure_streams(nats_url, topology)
 
     with pytest.raises(NotPublished):
-        await chain.publish(messages(topology, 1))
+        await publisher.publish(messages(topology, 1))
 
-    assert not chain.ready
+    assert not publisher.ready
     assert await stored(js, topology) == []
-    assert (await chain.look()).last_seq == 0
-    await chain.publish(messages(topology, 1))
+    assert (await publisher.look()).last_seq == 0
+    await publisher.publish(messages(topology, 1))
 
 
-async def test_a_stream_that_is_gone_is_made_again(chain, js, topology):
-    await chain.look()
+async def test_a_stream_that_is_gone_is_made_again(publisher, js, topology):
+    await publisher.look()
     await js.delete_stream(topology.audit_stream.name)
 
     with pytest.raises(NotPublished):
-        await chain.publish(messages(topology, 1))
+        await publisher.publish(messages(topology, 1))
 
-    assert (await chain.look()).messages == 0
+    assert (await publisher.look()).messages == 0
 
 
-async def test_an_emptied_stream_that_still_remembers_the_ids_has_not_taken_them(chain, js, topology):
+async def test_an_emptied_stream_that_still_remembers_the_ids_has_not_taken_them(publisher, js, topology):
     batch = messages(topology, 3)
-    await chain.look()
-    await chain.publish(batch)
+    await publisher.look()
+    await publisher.publish(batch)
     await js.purge_stream(topology.audit_stream.name)
 
-    await chain.look()
+    await publisher.look()
     with pytest.raises(NotPublished, match="purged"):
-        await chain.publish(batch)
+        await publisher.publish(batch)
 
 
 async def test_what_was_not_acknowledged_may_be_there(own_nats, topology):
     await ensure_streams(own_nats.url, topology)
-    async with chained(own_nats.url, topology) as chain:
-        await chain.look()
+    async with chained(own_nats.url, topology) as publisher:
+        await publisher.look()
         await own_nats.stop()
 
         with pytest.raises((NotPublished, PublishUnknown)):
-            await chain.publish(messages(topology, 3))
+            await publisher.publish(messages(topology, 3))
 
-        assert not chain.ready
+        assert not publisher.ready
         with pytest.raises(NotPublished):
-            await chain.look()
+            await publisher.look()
 
 
-async def test_a_stream_that_has_other_limits_tells_nothing_by_its_first_number(chain, js, topology):
-    assert (await chain.look()).first_seq is not None
+async def test_a_stream_that_has_other_limits_tells_nothing_by_its_first_number(publisher, js, topology):
+    assert (await publisher.look()).first_seq is not None
     config = (await js.stream_info(topology.audit_stream.name)).config
     await js.update_stream(config.evolve(max_bytes=1_000_000))
 
-    assert (await chain.look()).first_seq is None
+    assert (await publisher.look()).first_seq is None
 
 
-async def test_what_is_cleared_is_what_was_there_up_to_a_number(chain, js, topology):
-    await chain.look()
-    last = await chain.publish(messages(topology, 3))
-    await chain.publish(messages(topology, 2))
+async def test_what_is_cleared_is_what_was_there_up_to_a_number(publisher, js, topology):
+    await publisher.look()
+    last = await publisher.publish(messages(topology, 3))
+    await publisher.publish(messages(topology, 2))
 
-    await chain.clear(last)
+    await publisher.clear(last)
 
-    assert not chain.ready
+    assert not publisher.ready
     assert await stored(js, topology) == [b"0", b"1"]

@@ -105,7 +105,7 @@ class Bus:
             raise PublishUnknown(type(exc).__name__) from exc
         return not ack.duplicate
 
-    def chain(self, stream: str) -> OrderedPublisher:
+    def ordered_publisher(self, stream: str) -> OrderedPublisher:
         """A publisher of many messages into one stream, in order and without gaps."""
         return OrderedPublisher(self._connection, stream)
 

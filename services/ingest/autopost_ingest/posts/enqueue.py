@@ -69,7 +69,7 @@ class Enqueuer:
 
     async def enqueue(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
         if telemetry.exporting():
-            with telemetry.tracer().start_as_current_span("enqueue_messages_and_deliveries") as span:
+            with telemetry.tracer().start_as_current_span("enqueue") as span:
                 span.set_attribute("autopost.workspace_id", str(endpoint.workspace_id))
                 verdict = await self._take(endpoint, request, normalized)
                 span.set_attribute("autopost.verdict", verdict.verdict)

@@ -67,7 +67,7 @@ class PullScheduler:
         """Pull everything due now and wait for it. Returns the number of pulls."""
         tick = _new_trace()
         claims = await self._claim(tick)
-        await asyncio.gather(*(self._pull(claim, tick) for claim in claims))
+        await asyncio.gather(*(self._pull_source(claim, tick) for claim in claims))
         return len(claims)
 
     async def stop(self) -> None:
@@ -85,7 +85,7 @@ class PullScheduler:
             return None
         self._faults.reset()
         for claim in claims:
-            task = asyncio.create_task(self._pull(claim, tick), name=f"pull {claim.source_id}")
+            task = asyncio.create_task(self._pull_source(claim, tick), name=f"pull {claim.source_id}")
             self._pulls.add(task)
             task.add_done_callback(self._pulls.discard)
         return len(claims)
@@ -101,7 +101,7 @@ class PullScheduler:
         trace_id = telemetry.trace_id_of(tick)
         return await self._gateway.claim_pull_sources(room, pace.lease, pace.per_workspace, trace_id)
 
-    async def _pull(self, claim: PullClaim, tick: str) -> None:
+    async def _pull_source(self, claim: PullClaim, tick: str) -> None:
         with telemetry.tracer().start_as_current_span("pull_source", context=telemetry.context_from(tick)) as span:
             span.set_attribute("autopost.workspace_id", str(claim.workspace_id))
             span.set_attribute("autopost.source_id", claim.source_id)

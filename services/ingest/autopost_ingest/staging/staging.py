@@ -140,7 +140,7 @@ class StagingWorkers:
 
     async def _work(self, post: StagedPost) -> None:
         """The post is always finished, retried, failed or released; only a lost lease ends without a write."""
-        work = asyncio.create_task(self._materialize(post))
+        work = asyncio.create_task(self._finish(post))
         renewal = asyncio.create_task(self._renew(post))
         try:
             await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
@@ -176,9 +176,9 @@ class StagingWorkers:
         log.warning("staging.media_failed", exc_info=exc if unexpected else None, **failure.error)
         return await self._gateway.fail_staged_post(post, failure.error, failure.attempts, failure.retry_after)
 
-    async def _materialize(self, post: StagedPost) -> str:
+    async def _finish(self, post: StagedPost) -> str:
         with telemetry.tracer().start_as_current_span(
-            "materialize", context=telemetry.context_from(post.traceparent)
+            "finish_staged_post", context=telemetry.context_from(post.traceparent)
         ) as span:
             span.set_attribute("autopost.workspace_id", str(post.workspace_id))
             if post.attempt > OUR_ATTEMPTS:  # workers died while processing it

@@ -43,10 +43,10 @@ class LeadershipLost(Exception):  # noqa: N818  named for what happened
 
 class Relay:
     def __init__(
-        self, cursor: Cursor, chain: OrderedPublisher, topology: Topology, service: Service, idle: timedelta
+        self, cursor: Cursor, publisher: OrderedPublisher, topology: Topology, service: Service, idle: timedelta
     ) -> None:
         self._cursor = cursor
-        self._chain = chain
+        self._publisher = publisher
         self._topology = topology
         self._service = service
         self._idle = idle
@@ -80,7 +80,7 @@ class Relay:
         waiting = await self._cursor.next_audit_events(CHUNK)
         if not waiting:
             return False
-        stream_seq = await self._chain.publish([outgoing(one, self._topology) for one in waiting])
+        stream_seq = await self._publisher.publish([outgoing(one, self._topology) for one in waiting])
         if not await self._cursor.advance_relay(waiting[-1].event.seq, stream_seq):
             raise LeadershipLost
         _relayed.add(len(waiting))
@@ -88,15 +88,15 @@ class Relay:
 
     async def _check_stream(self) -> None:
         """Check before the first publish, after each failure, and periodically."""
-        if self._chain.ready and _now() - self._checked_at < STREAM_CHECK.total_seconds():
+        if self._publisher.ready and _now() - self._checked_at < STREAM_CHECK.total_seconds():
             return
-        state = await self._chain.look()
+        state = await self._publisher.look()
         verdict = await self._cursor.adopt_stream(state, state.max_age or self._topology.audit_stream.max_age)
         if verdict:
             get_logger().warning("relay.stream_replaced", created=state.created.isoformat(), messages=state.messages)
         if verdict == CUT:
-            await self._chain.clear(state.last_seq)
-            await self._chain.look()
+            await self._publisher.clear(state.last_seq)
+            await self._publisher.look()
         self._checked_at = _now()
 
 
