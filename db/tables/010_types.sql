@@ -1,7 +1,7 @@
 -- Types that several tables and functions share. An enum value says what it means or where a row may go from it.
 
 CREATE TYPE workspace_status AS ENUM (
-    'active',
+    'active',    -- posts are accepted, pulled and sent
     'paused',    -- pushes get 503, nothing is pulled or claimed; bot updates are stored; nothing is lost
     'disabled'   -- requests get 403, nothing is kept
 );
@@ -52,12 +52,15 @@ CREATE TYPE event_action AS ENUM (
     'config_changed',            -- a change of configuration, with operator and reason
     'bot_replied',               -- the bot answered a customer
     'bot_reply_failed',          -- a reply could not be sent
-    'publication_scheduled', 'publication_published', 'publication_failed', 'publication_paused',
+    'publication_scheduled',     -- an approved publication got its time
+    'publication_published',     -- its post is in the channel
+    'publication_failed',        -- its post cannot be sent
+    'publication_paused',        -- it waits for a person: its time was missed, or nobody knows whether it was sent
     'pull_failed'                -- a pull of a source failed
 );
 
 CREATE TYPE event_result AS ENUM (
-    'ok',
+    'ok',     -- it happened as meant
     'error'   -- events.error says what failed
 );
 

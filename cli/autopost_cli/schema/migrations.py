@@ -4,7 +4,7 @@ All pending files are applied in one transaction under an advisory lock, so a da
 new one, and concurrent runs find nothing left to do.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -94,10 +94,15 @@ def _names(files: list[SchemaFile]) -> list[str]:
 
 
 def _changed(recorded: dict[str, str]) -> list[str]:
-    migrations = {file.name: file.checksum for file in schema_files.migrations()}
+    return sorted(changed_migrations(recorded, schema_files.migrations()) + _tables_changed(recorded))
+
+
+def changed_migrations(recorded: Mapping[str, str], files: list[SchemaFile]) -> list[str]:
+    """Migrations that were applied and whose file is gone or has another text now."""
+    migrations = {file.name: file.checksum for file in files}
     gone = [name for name in recorded if name.startswith("migrations/") and name not in migrations]
     edited = [name for name, checksum in migrations.items() if recorded.get(name, checksum) != checksum]
-    return sorted(gone + edited + _tables_changed(recorded))
+    return gone + edited
 
 
 def _tables_changed(recorded: dict[str, str]) -> list[str]:
@@ -109,11 +114,18 @@ def _tables_changed(recorded: dict[str, str]) -> list[str]:
 
 def _refuse_changed(recorded: dict[str, str]) -> None:
     if changed := _changed(recorded):
-        raise MigrationError(
-            f"this database was created by another development version of autopost ({', '.join(changed)}: changed or "
-            "removed since). There is no migration between development versions: "
-            "use a new, empty database (autopost up: another --data folder)."
-        )
+        raise MigrationError(refusal(changed, released=schema_files.released()))
+
+
+def refusal(changed: list[str], *, released: bool) -> str:
+    names = ", ".join(changed)
+    if released:
+        return f"{names}: changed or removed after it was applied. Restore the file, and write a new migration instead."
+    return (
+        f"this database was created by another development version of autopost ({names}: changed or "
+        "removed since). There is no migration between development versions: "
+        "use a new, empty database (autopost up: another --data folder)."
+    )
 
 
 async def _apply(connection: Connection, file: SchemaFile) -> None:

@@ -5,7 +5,8 @@ import asyncio
 import asyncpg
 import pytest
 from autopost_cli.schema import catalog, schema_files
-from autopost_cli.schema.migrations import MigrationError, migrate_status, migrate_up
+from autopost_cli.schema.migrations import MigrationError, changed_migrations, migrate_status, migrate_up, refusal
+from autopost_cli.schema.schema_files import SchemaFile
 
 GRANTS = [file.name for file in schema_files.grants()]
 ALL = [*(file.name for file in [*schema_files.tables(), *schema_files.objects()]), *GRANTS]
@@ -66,6 +67,19 @@ async def test_a_migration_whose_file_is_gone_is_refused_by_its_name(database):
 
     with pytest.raises(MigrationError, match=r"migrations/0000_gone\.sql"):
         await migrate_up(database.url)
+
+
+def test_a_migration_that_was_edited_after_it_was_applied_is_named():
+    kept, edited = SchemaFile("migrations/0001_a.sql", "SELECT 1"), SchemaFile("migrations/0002_b.sql", "SELECT 2")
+    pending = SchemaFile("migrations/0003_c.sql", "SELECT 3")
+    recorded = {"tables": "any", kept.name: kept.checksum, edited.name: "of an older text"}
+
+    assert changed_migrations(recorded, [kept, edited, pending]) == [edited.name]
+
+
+def test_after_a_release_the_refusal_says_to_restore_the_file():
+    assert refusal(["migrations/0002_b.sql"], released=True).startswith("migrations/0002_b.sql: changed or removed")
+    assert "new, empty database" not in refusal(["migrations/0002_b.sql"], released=True)
 
 
 async def test_a_function_with_a_new_text_is_applied_again_and_nothing_else(database):

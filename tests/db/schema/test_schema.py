@@ -69,6 +69,15 @@ def test_nothing_is_created_twice():
     assert [name for name, times in Counter(created).items() if times > 1] == []
 
 
+def test_each_value_of_an_enum_has_a_comment_with_its_meaning():
+    text = "".join(file.text for file in schema_files.tables())
+    bodies = re.findall(r"^CREATE TYPE \w+ AS ENUM \(\n(.*?)^\);", text, re.MULTILINE | re.DOTALL)
+    lines = [line for body in bodies for line in body.splitlines()]
+
+    assert len(bodies) == text.count(" AS ENUM ")
+    assert [line for line in lines if not re.fullmatch(r"    '\w+',? +-- .+", line)] == []
+
+
 def test_a_function_lies_in_a_file_of_its_name():
     for file in schema_files.objects():
         names = set(re.findall(r"^CREATE OR REPLACE (?:FUNCTION|VIEW) (\w+)", file.text, re.MULTILINE))
