@@ -17,6 +17,7 @@ PLACES = (
     "tests/db/alerts/",
     "tests/db/claim/test_claim_deliveries.py::test_of_channels_with_a_backlog",
     "tests/db/claim/test_races.py",
+    "tests/db/conditions/",
     "tests/db/enqueue/test_enqueue_races.py",
     "tests/db/events/",
     "tests/db/media/",

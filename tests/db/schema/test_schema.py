@@ -84,6 +84,13 @@ def test_a_function_lies_in_a_file_of_its_name():
         assert {file.name.rpartition("/")[2].removesuffix(".sql")} == names
 
 
+def test_each_folder_of_functions_has_a_folder_of_tests():
+    folders = {path.name for path in (schema_files.folder() / "functions").iterdir()}
+    tested = {path.parent.name for path in (schema_files.folder().parent / "tests" / "db").glob("*/test_*.py")}
+
+    assert folders - tested == set()
+
+
 async def load_by_psql(url, folder):
     psql = postgres_programs(18, None) / "psql"
     schema = (schema_files.folder() / "schema.sql").relative_to(folder)
