@@ -12,8 +12,9 @@ from autopost_contracts.events import Action
 from autopost_contracts.subjects import DEFAULT_NAMESPACE, Topology
 from autopost_runtime.config.env_values import InvalidValue, parse
 
-from autopost_cli.events.stream import ReceivedEvent, Tail, TailFilter, UnreadableError, connected
+from autopost_cli.events.stream import ReceivedEvent, Tail, TailFilter
 from autopost_cli.operate.gateway import connected as database_connected
+from autopost_cli.operate.jetstream import UnreadableError, connected
 from autopost_cli.operate.selection import choose_workspace
 
 IDS = ("delivery_id", "message_id", "channel_id")

@@ -1,12 +1,9 @@
 """Read the stream ``AUDIT``: each event once, also after a lost connection or a replaced stream."""
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import msgspec
@@ -14,15 +11,13 @@ import nats.errors
 from autopost_contracts.events import Action
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
-from autopost_runtime.config.load import ConfigError, NatsAccess, load
 from autopost_runtime.lifecycle.backoff import Backoff
-from autopost_runtime.nats.access import client_for, options_for, servers_of
-from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StreamInfo
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
-CONNECT_LIMIT = 5.0
+from autopost_cli.operate.jetstream import UnreadableError
+
 FETCH_LIMIT = 1.0
 BATCH = 500
 REMEMBERED_IDS = 100_000
@@ -30,10 +25,6 @@ REMEMBERED_IDS = 100_000
 
 LATE_EVENTS = timedelta(minutes=1)
 """An event this much older than the start is still printed: it was relayed late, or clocks differ."""
-
-
-class UnreadableError(Exception):
-    """The stream cannot be read; the text is for the user."""
 
 
 class TailFilter(msgspec.Struct, frozen=True):
@@ -135,47 +126,3 @@ class Tail:
 
     def _is_too_old(self, event: dict[str, Any]) -> bool:
         return self._since is not None and datetime.fromisoformat(event["ts"]) < self._since
-
-
-@asynccontextmanager
-async def connected(nats_url: str) -> AsyncIterator[JetStreamContext]:
-    """Raises ``UnreadableError`` with the name of the server, never with credentials from its URL."""
-    try:
-        access = load(NatsAccess)
-        options = options_for(access)
-    except ConfigError as wrong:
-        raise UnreadableError(str(wrong)) from None
-    client = client_for(nats_url, access)
-    try:
-        await _connect(client, nats_url, options)
-        yield client.jetstream(timeout=CONNECT_LIMIT)
-    finally:
-        with suppress(Exception):
-            await client.close()
-
-
-async def _connect(client: Client, nats_url: str, options: dict[str, Any]) -> None:
-    if nats_url == "off":
-        raise UnreadableError(
-            "AUTOPOST_NATS_URL is off, but the audit stream is in NATS; set it to the URL of a NATS server"
-        )
-    places = ", ".join(urlsplit(server).netloc.rpartition("@")[2] for server in servers_of(nats_url))
-    refused = False
-
-    async def note(exc: Exception) -> None:
-        nonlocal refused
-        refused = refused or "authorization" in str(exc).lower()
-
-    connecting = client.connect(
-        servers_of(nats_url),
-        **options,
-        name="autopost-events",
-        inbox_prefix="_INBOX_cli",
-        error_cb=note,
-        max_reconnect_attempts=-1,
-    )
-    try:
-        await asyncio.wait_for(connecting, CONNECT_LIMIT)
-    except (nats.errors.Error, OSError, ValueError) as exc:  # TimeoutError is one
-        what = "rejected the credentials" if refused else f"did not answer ({type(exc).__name__})"
-        raise UnreadableError(f"NATS at {places} {what}; check AUTOPOST_NATS_URL") from None

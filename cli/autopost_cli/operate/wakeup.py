@@ -9,7 +9,7 @@ import nats.errors
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import DEFAULT_NAMESPACE, Topology
 
-from autopost_cli.events.stream import UnreadableError, connected
+from autopost_cli.operate.jetstream import UnreadableError, connected
 
 WAKEUP_TIMEOUT = 2.0
 

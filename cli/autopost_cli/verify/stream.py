@@ -19,8 +19,8 @@ from autopost_contracts.subjects import Topology
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext, api
 
-from autopost_cli.events.stream import UnreadableError, connected
 from autopost_cli.operate.gateway import Row
+from autopost_cli.operate.jetstream import UnreadableError, connected
 from autopost_cli.verify.gateway import StreamedEvent, VerifyGateway
 
 BATCH = 1000

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from autopost_ingest.http.bot_update import InvalidUpdate, read_update
+from autopost_ingest.request.bot_update import InvalidUpdate, read_update
 from harness import simulator_process
 from harness.databases import Database
 from harness.eventually import eventually

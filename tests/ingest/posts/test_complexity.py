@@ -13,10 +13,10 @@ from autopost_adapters.markup.markdown import read_markdown
 from autopost_adapters.markup.nesting import nest
 from autopost_contracts.payload import Content, Flags, ParseMode, PostRequest
 from autopost_contracts.plan import Profile
-from autopost_ingest.http.bot_update import read_update
-from autopost_ingest.http.post_request import read_post
 from autopost_ingest.posts.normalize import canonical_url, normalize
 from autopost_ingest.posts.text_limits import LONGEST_TEXT, has_too_many_marks
+from autopost_ingest.request.bot_update import read_update
+from autopost_ingest.request.post_request import read_post
 from autopost_ingest.staging.file_name import harmless
 from autopost_runtime.secrets.redaction import redact
 from harness.growth import MOST, growth

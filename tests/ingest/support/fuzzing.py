@@ -14,11 +14,11 @@ import msgspec
 from autopost_contracts.subjects import Topology
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.gateway import Endpoint, Gateway
-from autopost_ingest.http.post_request import read_post
 from autopost_ingest.posts.compile import compile_for
 from autopost_ingest.posts.enqueue import Enqueuer
 from autopost_ingest.posts.normalize import normalize
 from autopost_ingest.posts.stored_media import StoredMedia
+from autopost_ingest.request.post_request import read_post
 from autopost_runtime.config.load import ServiceConfig
 from autopost_runtime.http.web import HttpProblem, respond
 from autopost_runtime.postgres.pool import open_database

@@ -18,6 +18,7 @@ from autopost_runtime.secrets.sealing import SealingKeys
 from autopost_runtime.storage.payloads import Payloads
 from msgspec.structs import replace
 
+from autopost_ingest.admission.body_reader import BodyReader
 from autopost_ingest.admission.endpoint_cache import EndpointCache
 from autopost_ingest.admission.quotas import UNAUTHENTICATED, RequestQuota, tenant, unverified
 from autopost_ingest.admission.rate_limit import RateLimiter
@@ -26,9 +27,8 @@ from autopost_ingest.admission.refusals import NoRefusals, Refusals, refuse
 from autopost_ingest.admission.signatures import NAMED, InvalidSignatureHeaders, Signatures
 from autopost_ingest.errors import AtCapacity, InvalidPost
 from autopost_ingest.gateway import Endpoint, EndpointKind, Gateway
-from autopost_ingest.http.body_reader import BodyReader
-from autopost_ingest.http.bot_update import BotUpdate
-from autopost_ingest.http.query import query_to_sign
+from autopost_ingest.request.bot_update import BotUpdate
+from autopost_ingest.request.query import query_to_sign
 
 RETRY_WHEN_PAUSED = "60"
 BODY_MEMORY = 32 * 1024 * 1024

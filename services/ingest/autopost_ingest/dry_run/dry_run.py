@@ -21,12 +21,12 @@ from autopost_ingest.admission.admit import Admission
 from autopost_ingest.dry_run.media import DryMedia
 from autopost_ingest.dry_run.reasons import verdict_reason, wait_reasons, why_not_routed
 from autopost_ingest.gateway import ChannelPreview, Endpoint, Gateway, PostPreview, Repeated, Twin
-from autopost_ingest.http.query import PARAMETERS, check_query
-from autopost_ingest.http.warnings import TagWarning, tag_warnings
 from autopost_ingest.posts.compile import needs_upload
 from autopost_ingest.posts.enqueue import payload_hash_of, post_of
 from autopost_ingest.posts.normalize import Normalized
+from autopost_ingest.posts.warnings import TagWarning, tag_warnings
 from autopost_ingest.posts.worker_calls import PlanMade
+from autopost_ingest.request.query import PARAMETERS, check_query
 
 Verdict = Literal["accepted", "duplicate", "rate_limited"]
 Outcome = Literal["enqueued", "deduped", "validation_failed", "not_routed"]

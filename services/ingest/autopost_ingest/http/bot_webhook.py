@@ -16,7 +16,7 @@ from autopost_runtime.telemetry import tracing as telemetry
 from autopost_ingest.admission.admit import Admission, inactive, rate_limited, unauthorized
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.gateway import Endpoint, Gateway, StoredUpdate
-from autopost_ingest.http.bot_update import PROVIDER, BotUpdate, InvalidUpdate
+from autopost_ingest.request.bot_update import PROVIDER, BotUpdate, InvalidUpdate
 
 PATH = "/v1/bot/max"
 SECRET_HEADER = "X-Max-Bot-Api-Secret"  # noqa: S105  the name of a header

@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from autopost_ingest.dry_run.dry_run import ChannelCounts
-from autopost_ingest.http.warnings import TagWarning
+from autopost_ingest.posts.warnings import TagWarning
 
 
 class ApiResponse(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ from aiohttp import web
 from autopost_runtime.http.web import HttpProblem
 
 from autopost_ingest.admission.admit import Admission
-from autopost_ingest.http.warnings import tag_warnings
+from autopost_ingest.posts.warnings import tag_warnings
 from autopost_ingest.staging.gateway import StagedGateway, StagedPostState
 
 COUNTS = ("routed", "enqueued", "deduped", "validation_failed")

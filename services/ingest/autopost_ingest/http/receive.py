@@ -16,11 +16,11 @@ from autopost_ingest.admission.refusals import refuse
 from autopost_ingest.dry_run.dry_run import DryRunner
 from autopost_ingest.gateway import Endpoint, Verdict
 from autopost_ingest.http.openapi import serve_document
-from autopost_ingest.http.query import check_query
-from autopost_ingest.http.warnings import tag_warnings
 from autopost_ingest.posts.enqueue import Enqueuer, ProfilesUnsettled
 from autopost_ingest.posts.normalize import Normalized
 from autopost_ingest.posts.stored_media import StoredMedia
+from autopost_ingest.posts.warnings import tag_warnings
+from autopost_ingest.request.query import check_query
 
 posts = metrics.counter("autopost_ingress_posts_total", "Posts by verdict.")
 

@@ -18,8 +18,6 @@ from autopost_runtime.workers.worker_process import TooComplex, WorkerProcesses
 from msgspec import Raw
 
 from autopost_ingest.errors import AtCapacity, InvalidPost
-from autopost_ingest.http.bot_update import BotUpdate, read_update
-from autopost_ingest.http.post_request import read_post
 from autopost_ingest.posts.compile import compile_all, compile_for, rendering, under
 from autopost_ingest.posts.normalize import Normalized, normalize
 from autopost_ingest.posts.worker_calls import (
@@ -34,6 +32,8 @@ from autopost_ingest.posts.worker_calls import (
     render_call,
     unpacked,
 )
+from autopost_ingest.request.bot_update import BotUpdate, read_update
+from autopost_ingest.request.post_request import read_post
 
 SMALL_BODY = 64 * 1024
 SMALL_VALUES = 4_000

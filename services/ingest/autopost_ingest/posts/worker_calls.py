@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from autopost_ingest.errors import InvalidPost
-from autopost_ingest.http.bot_update import BotUpdate, InvalidUpdate, read_update
-from autopost_ingest.http.post_request import read_post
 from autopost_ingest.posts.compile import compile_all, rendering
 from autopost_ingest.posts.normalize import Normalized, normalize
+from autopost_ingest.request.bot_update import BotUpdate, InvalidUpdate, read_update
+from autopost_ingest.request.post_request import read_post
 
 Value = TypeVar("Value")
 

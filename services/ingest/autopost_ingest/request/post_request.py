@@ -11,7 +11,7 @@ from autopost_runtime.secrets.redaction import quoted
 from msgspec.structs import replace
 
 from autopost_ingest.errors import InvalidPost
-from autopost_ingest.http.strict_json import MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
+from autopost_ingest.request.strict_json import MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
 
 _decode = msgspec.json.Decoder(PostRequest).decode
 _WHERE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
