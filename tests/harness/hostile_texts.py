@@ -161,6 +161,9 @@ HTML: dict[str, Text] = {
 
 SECRETS: dict[str, Text] = {
     "at signs": _repeated("a@"),
+    "encoded at signs": _repeated("%40"),
+    "URL users and at signs": _repeated("a@", "https://"),
+    "phone dashes": _repeated("8\u20131"),
     "mail dots": _repeated("a.", "a@"),
     "mail letters": _repeated("a", after="@"),
     "digits": _repeated("1"),

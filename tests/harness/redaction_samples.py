@@ -18,7 +18,16 @@ PEOPLE = [
     "ann@example.com",
     "ann.lee+news@mail.example.co.uk",
     "имя@почта.рф",
+    "ann%40example.com",
+    "+7 900 123\u201345\u201367",  # with dashes, as typesetters write them
+    "8\u00a0(900)\u00a0123\u201145\u201167",
+    "%2B79001234567",
 ]
+PEOPLE_IN_LINKS = {
+    "<a href='tel:89001234567'>": "<a href='tel:***'>",
+    "tel:8-900-123-45-67": "tel:***",
+    "https://example.com/?mail=ann%40example.com&a=b": "https://example.com/?mail=***&a=b",
+}
 SECRETS = {
     TOKEN: "***",
     TOKEN.replace(":", "%3A"): "***",
@@ -35,6 +44,9 @@ SECRETS = {
     "https://ann:hush@example.com/a": "https://***@example.com/a",
     "see https://ghp_hush@example.com/a?b=1": "see https://***@example.com/a?b=1",
     "HTTP://ann:hu:sh@example.com": "HTTP://***@example.com",
+    "https://ann:hu@hush@example.com/a": "https://***@example.com/a",
+    "https://hush@hush@example.com/@a": "https://***@example.com/@a",
+    "https://ann:hu@sh#hush@example.com": "https://***@example.com",
     "https://example.com/?access_token=hush&b=1": "https://example.com/?access_token=***&b=1",
     "https://example.com/?a=1&api-key=hush": "https://example.com/?a=1&api-key=***",
     "https://example.com/?apikey=hush#top": "https://example.com/?apikey=***",

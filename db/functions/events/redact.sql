@@ -18,7 +18,7 @@ DECLARE
     _rule text[];
 BEGIN
     -- Without one of these no pattern can match, and most text has none.
-    IF _text IS NULL OR _text !~* $re$[:=@]|%3|/bot|bearer|basic|\d[\d\s().-]{8,}\d$re$ THEN
+    IF _text IS NULL OR _text !~* $re$[:=@]|%[34]|/bot|bearer|basic|\d[\d\s().\u2010-\u2015-]{8,}\d$re$ THEN
         RETURN _text;
     END IF;
     FOREACH _rule SLICE 1 IN ARRAY ARRAY[
@@ -29,19 +29,20 @@ BEGIN
         [$re$\y(authorization["']?\s*[:=]\s*["']?)(?!(?:bearer|basic)\y)[^\s"',;]+$re$, '\1***'],
         [$re$(?<![\w-])(x-[\w-]*(?:secret|token|key)\s*[:=]\s*)[^\s"',;]+$re$, '\1***'],
         [$re$\y((?:set-)?cookie\s*:\s*)[^\r\n"']+$re$, '\1***'],
-        [$re$\y(https?://)[^\s/@?#"']+@$re$, '\1***@'],
         [$re$(://[^\s:/@]*):[^\s/]+@$re$, '\1:***@'],
+        [$re$\y(https?://)[^\s/?#"']+@$re$, '\1***@'],
         [$re$(^|[^\w-]|%3F|%26)(?!claim_token=)((?:[\w-]*[_-])?$re$
          || $re$(?:token|password|passwd|secret|api[_-]?key|signature)(?:=|%3D))[^\s&"']+$re$, '\1\2***'],
         [$re$([?&;](?:sig|sign|hmac|auth|key|pwd|pass|jwt|sid|session|session_?id|ticket|code)=)[^\s&"']+$re$, '\1***'],
         [$re$(["'](?!claim_token)(?:[\w-]*[_-])?(?:token|secret|password|passwd|authorization|cookie|$re$
          || $re$(?:api|access|secret)[_-]?key)\\*["']\s*:\s*\\*["'])(?!\*\*\*)(?:[^"'\\]|\\.)*$re$, '\1***'],
         -- Personal data: an address, an international number, 8 (900) …, 89…, a number without the country.
-        [$re$(?<![\w.+%-])(?<!//)[\w.+%-]+@(?:[\w-]+\.)+[[:alpha:]]{2,}$re$, '***'],
-        [$re$\+[1-9](?:[\s().-]{0,2}\d){9,14}(?!\d)$re$, '***'],
-        [$re$(?<![\w.:+-])[78](?:[\s-]?\(\d{3,5}\)[\s-]?|[\s-]\d{3,5}[\s-])\d{1,3}(?:[\s-]?\d{2}){2}(?![\w-])$re$, '***'],
-        [$re$(?<![\w.:+-])[78]9\d{9}(?![\w-])$re$, '***'],
-        [$re$(?<![\w.:+-])\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{2}[\s.-]?\d{2}(?![\w-])$re$, '***']
+        [$re$(?<![\w.+%-])(?<!//)[\w.+%-]+(?:@|%40)(?:[\w-]+\.)+[[:alpha:]]{2,}$re$, '***'],
+        [$re$(?:\+|%2B)[1-9](?:[\s().\u2010-\u2015-]{0,2}\d){9,14}(?!\d)$re$, '***'],
+        [$re$(?<![\w.+-])[78](?:[\s\u2010-\u2015-]?\(\d{3,5}\)[\s\u2010-\u2015-]?|[\s\u2010-\u2015-]\d{3,5}[\s\u2010-\u2015-])$re$
+         || $re$\d{1,3}(?:[\s\u2010-\u2015-]?\d{2}){2}(?![\w-])$re$, '***'],
+        [$re$(?<![\w.+-])[78]9\d{9}(?![\w-])$re$, '***'],
+        [$re$(?<![\w.:+-])\(?\d{3}\)?[\s.\u2010-\u2015-]\d{3}[\s.\u2010-\u2015-]\d{2}[\s.\u2010-\u2015-]?\d{2}(?![\w-])$re$, '***']
     ]
     LOOP
         _text := regexp_replace(_text, _rule[1], _rule[2], 'gi');

@@ -8,7 +8,7 @@ from harness.databases import Database
 from harness.growth import MOST
 from harness.hostile_texts import SECRETS as HOSTILE
 from harness.hostile_texts import TEXTS
-from harness.redaction_samples import CUT, HARMLESS, LOOKED_AT, PEOPLE, SECRETS, TOKEN
+from harness.redaction_samples import CUT, HARMLESS, LOOKED_AT, PEOPLE, PEOPLE_IN_LINKS, SECRETS, TOKEN
 
 NESTED = [text for text in SECRETS if '\\"api_key' in text]
 """JSON inside JSON: only Python takes it apart, SQL masks the rest of it."""
@@ -22,7 +22,8 @@ async def redacted(database: Database, text: str) -> str:
 
 
 async def test_people_and_secrets_are_masked_and_nothing_else(database: Database) -> None:
-    texts = [*SECRETS, *HARMLESS, *(f"Bad Request: {person}, is not known" for person in PEOPLE), REASON, ""]
+    people = (f"Bad Request: {person}, is not known" for person in PEOPLE)
+    texts = [*SECRETS, *HARMLESS, *people, *PEOPLE_IN_LINKS, REASON, ""]
 
     assert {text: await redacted(database, text) for text in texts if text not in NESTED} == {
         text: redact(text).removesuffix('"') if text.endswith("cut he") else redact(text)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 from autopost_runtime.secrets.redaction import beginning, mask_secret, quoted, redact, redact_secrets
-from harness.redaction_samples import CUT, HARMLESS, PEOPLE, SECRETS
+from harness.redaction_samples import CUT, HARMLESS, PEOPLE, PEOPLE_IN_LINKS, SECRETS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,3 +112,8 @@ def test_a_secret_that_is_longer_than_a_quotation_is_not_shown_in_part() -> None
 def test_a_secret_that_ends_behind_what_is_looked_at_is_not_shown_in_part(text: str) -> None:
     assert "hush" not in quoted(text, 500)
     assert "hush" not in beginning(text, 500)
+
+
+@pytest.mark.parametrize("link", PEOPLE_IN_LINKS)
+def test_people_in_links_are_not_told_of(link: str) -> None:
+    assert redact(link) == PEOPLE_IN_LINKS[link]

@@ -30,8 +30,8 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"(?<![\w-])(x-[\w-]{0,60}(?:secret|token|key)\s*[:=]\s*)[^\s\"',;]+", re.IGNORECASE), rf"\1{MASK}"),
     (re.compile(r"\b((?:set-)?cookie\s*:\s*)[^\r\n\"']+", re.IGNORECASE), rf"\1{MASK}"),
-    (re.compile(r"\b(https?://)[^\s/@?#\"']+@", re.IGNORECASE), rf"\1{MASK}@"),
-    (re.compile(r"(://[^\s:/@]*):[^\s/]+@"), rf"\1:{MASK}@"),
+    (re.compile(r"(://[^\s:/@]*):[^\s/]+@"), rf"\1:{MASK}@"),  # up to the last @: a password may have one
+    (re.compile(r"\b(https?://)[^\s/?#\"']+@", re.IGNORECASE), rf"\1{MASK}@"),
     (
         re.compile(
             r"(?:(?<![\w-])|(?<=%3F)|(?<=%26))(?!claim_token=)"
@@ -50,14 +50,17 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
 )
 
-_EMAIL = re.compile(r"(?<![\w.+%-])(?<!//)[\w.+%-]{1,100}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,}")
+_EMAIL = re.compile(r"(?<![\w.+%-])(?<!//)[\w.+%-]{1,100}(?:@|%40)(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,}")
+_DASH = r"\u2010-\u2015-"
+"""Typesetters write numbers with these dashes."""
 _PHONE = re.compile(
-    r"\+[1-9](?:[\s().-]{0,2}\d){9,14}(?!\d)"  # international format
-    r"|(?<![\w.:+-])[78](?:[\s-]?\(\d{3,5}\)[\s-]?|[\s-]\d{3,5}[\s-])\d{1,3}(?:[\s-]?\d{2}){2}(?![\w-])"  # 8 (900) …
-    r"|(?<![\w.:+-])[78]9\d{9}(?![\w-])"  # a mobile number without spaces
-    r"|(?<![\w.:+-])\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{2}[\s.-]?\d{2}(?![\w-])"  # without the country code
+    rf"(?:\+|%2B)[1-9](?:[\s().{_DASH}]{{0,2}}\d){{9,14}}(?!\d)"  # international format
+    rf"|(?<![\w.+-])[78](?:[\s{_DASH}]?\(\d{{3,5}}\)[\s{_DASH}]?|[\s{_DASH}]\d{{3,5}}[\s{_DASH}])"
+    rf"\d{{1,3}}(?:[\s{_DASH}]?\d{{2}}){{2}}(?![\w-])"  # 8 (900) …
+    r"|(?<![\w.+-])[78]9\d{9}(?![\w-])"  # a mobile number without spaces
+    rf"|(?<![\w.:+-])\(?\d{{3}}\)?[\s.{_DASH}]\d{{3}}[\s.{_DASH}]\d{{2}}[\s.{_DASH}]?\d{{2}}(?![\w-])"  # local
 )
-_MAYBE_PHONE = re.compile(r"\d[\d\s().-]{8,}\d")
+_MAYBE_PHONE = re.compile(rf"\d[\d\s().{_DASH}]{{8,}}\d")
 _SHORTEST = 6
 """The minimum length of an e-mail address or a phone number."""
 
@@ -81,7 +84,7 @@ def redact(text: str) -> str:
     text = redact_secrets(text)
     if len(text) < _SHORTEST:
         return text
-    if "@" in text:
+    if "@" in text or "%40" in text:
         text = _EMAIL.sub(MASK, text)
     return _PHONE.sub(MASK, text) if _MAYBE_PHONE.search(text) else text
 
