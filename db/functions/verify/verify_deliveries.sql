@@ -12,7 +12,7 @@
 --        no_events     it has no event
 --        order         the log itself is wrong: see problems of fold_deliveries
 --        message, channel, rendering     what the row or its events refer to is missing, or is not the same
---        queue, dead_letters, skipped        the narrow tables beside it disagree
+--        queue, dead_letters, skipped        the narrow tables beside it disagree; see related_rows
 --        progress      its acknowledged parts: see progress_problem
 --        early         its last attempt was claimed before it was scheduled
 --
@@ -45,54 +45,14 @@ AS $$
     ), folded AS MATERIALIZED (
         SELECT f.*
         FROM fold_deliveries(p_workspace_id, ARRAY(SELECT delivery_id FROM page)) AS f
-    ), queued AS MATERIALIZED (
-        -- A page is a range of keys, read at once: single probes would read an emptied queue over and over.
-        SELECT q.delivery_id, q.claim_token, q.channel_id
-        FROM delivery_queue q
-        WHERE q.workspace_id = p_workspace_id
-          AND q.delivery_id > p_after
-          AND q.delivery_id <= (SELECT p.delivery_id FROM page p ORDER BY p.delivery_id DESC LIMIT 1)
-    ), lost AS MATERIALIZED (
-        SELECT g.delivery_id, g.status, g.skipped_at
-        FROM dead_letters g
-        WHERE g.workspace_id = p_workspace_id
-          AND g.delivery_id > p_after
-          AND g.delivery_id <= (SELECT p.delivery_id FROM page p ORDER BY p.delivery_id DESC LIMIT 1)
     ), seen AS MATERIALIZED (
-        SELECT p.*, f AS fold, f.delivery_id IS NOT NULL AS has_events,
-               q.delivery_id IS NOT NULL AS is_queued, q.claim_token IS NOT NULL AS is_taken,
-               q.channel_id AS queued_for,
-               g.status AS dead_letters, g.skipped_at,
-               m.there IS NOT NULL AS has_message,
-               c.there IS NOT NULL AS has_channel,
-               p.rendering_id IS NULL OR r.calls IS NOT NULL AS has_rendering,
-               r.calls
+        SELECT p.*, f AS fold, f.delivery_id IS NOT NULL AS has_events, r.is_queued, r.is_taken, r.queued_for,
+               r.dead_letters, r.skipped_at, r.has_message, r.has_channel, r.has_rendering, r.calls
         FROM page p
         LEFT JOIN folded f USING (delivery_id)
-        LEFT JOIN queued q USING (delivery_id)
-        LEFT JOIN lost g USING (delivery_id)
-        LEFT JOIN LATERAL (
-            SELECT true AS there
-            FROM messages m
-            WHERE m.workspace_id = p_workspace_id
-              AND m.message_id = p.message_id
-            LIMIT 1
-        ) AS m ON true
-        LEFT JOIN LATERAL (
-            SELECT true AS there
-            FROM channels c
-            WHERE c.workspace_id = p_workspace_id
-              AND c.channel_id = p.channel_id
-            LIMIT 1
-        ) AS c ON true
-        LEFT JOIN LATERAL (
-            SELECT r.calls
-            FROM renderings r
-            WHERE r.workspace_id = p_workspace_id
-              AND r.rendering_id = p.rendering_id
-              AND r.message_id = p.message_id
-            LIMIT 1
-        ) AS r ON true
+        JOIN related_rows(
+            p_workspace_id, p_after, (SELECT p.delivery_id FROM page p ORDER BY p.delivery_id DESC LIMIT 1)
+        ) AS r USING (delivery_id)
     ), differences AS MATERIALIZED (
         SELECT s.delivery_id, x.kind, x.told, x.found
         FROM seen s
