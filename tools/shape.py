@@ -32,6 +32,7 @@ OLD_MODULES = words("""
 """)
 OLD_TYPES = words("Line Crowded Bringer Flight Desk Shelf Over Ended Turns Rounds")
 OLD_FUNCTIONS = words("""
+    chain materialize bring
     wants_a_call put_up_with grounded bite pass_posts pass_gate take_receipts posts_in choose_deliveries settle_channels
     claimed_in_common hold_claims delivery_born delivery_moved delivery_gone refuse_move channel_is_sound
     channel_readiness doom_media doom_strays bury_media judge_alerts judge_messages judge_requeue settle_notice due_of
@@ -52,6 +53,19 @@ REASONS = {
     "simulator/autopost_simulator/exchange.py: exchange": "HTTP calls a request and its answer an exchange",
 }
 """Why a word that was replaced elsewhere stays in one place; the key is the line that is printed."""
+
+MOST_FUNCTIONS = 225
+LONGEST_FUNCTION = 160
+ON_PURPOSE = {
+    "count": "commit_deliveries alone was 309 lines and is ten functions; new since the aim was set are views, "
+    "set-aside work, the delivery policy and the bounds of foreign text",
+    "claim_deliveries": "every step with a name is a function already; what is left shares its locks and local arrays",
+    "enqueue_seen_posts": "one statement decides about a channel and writes it, under the lock of the content",
+    "enqueue_distinct_posts": "one statement stores contents, plans, deliveries and events of all posts",
+    "deliveries_after_update": "the trigger reads its transition tables, which no other function can see",
+    "reschedule_channels": "closing a channel is right only if it is decided in the statement that holds its row",
+}
+"""Why an aim is missed."""
 
 
 def main() -> None:
@@ -87,7 +101,8 @@ def rows(files: list[Path]) -> Iterator[tuple[str, str, str]]:
     yield "", "now", "aim"
     yield "files in the largest folder of code", largest_folder(files), "≤ 22"
     yield "copies of the schema", schema_copies(files), "1"
-    yield "SQL functions / longest", sql_functions(files), "≤ 225 / ≤ 160 lines"
+    yield "SQL functions / longest", *sql_functions(files)
+    yield from (("  on purpose: " + name, reason, "") for name, reason in missed_on_purpose(files))
     repeated = repeated_types(files)
     yield "type names with two meanings", str(len(repeated)), "≤ 10"
     for name, modules in repeated.items():
@@ -123,11 +138,24 @@ def schema_copies(files: list[Path]) -> str:
     return " ".join([str(1 + len(copies)), *copies])
 
 
-def sql_functions(files: list[Path]) -> str:
+def sql_functions(files: list[Path]) -> tuple[str, str]:
+    lengths = lengths_of_functions(files)
+    longest = sorted(((lines, name) for name, lines in lengths.items()), reverse=True)[:3]
+    shown = ", ".join(f"{lines} {name}" for lines, name in longest)
+    return f"{len(lengths)} / {shown}", f"≤ {MOST_FUNCTIONS} / ≤ {LONGEST_FUNCTION} lines"
+
+
+def lengths_of_functions(files: list[Path]) -> dict[str, int]:
     """A file each; the length is that of the file, with its header."""
-    functions = [path for path in files if path.is_relative_to("db/functions") and FUNCTION.search(text(path))]
-    by_length = sorted(((len(text(path).splitlines()), path.stem) for path in functions), reverse=True)
-    return f"{len(functions)} / " + ", ".join(f"{lines} {name}" for lines, name in by_length[:3])
+    functions = (path for path in files if path.is_relative_to("db/functions") and FUNCTION.search(text(path)))
+    return {path.stem: len(text(path).splitlines()) for path in functions}
+
+
+def missed_on_purpose(files: list[Path]) -> Iterator[tuple[str, str]]:
+    lengths = lengths_of_functions(files)
+    missed = ["count"] if len(lengths) > MOST_FUNCTIONS else []
+    missed += [name for name, lines in lengths.items() if lines > LONGEST_FUNCTION]
+    yield from ((name, ON_PURPOSE.get(name, "no reason given")) for name in missed)
 
 
 def python(files: list[Path]) -> Iterator[tuple[Path, ast.Module]]:
@@ -215,7 +243,8 @@ def long_subjects() -> str:
 def old_words(files: list[Path]) -> Iterator[str]:
     """Where one of them names a module, a type, a function or an argument, or stands in SQL; and old messages."""
     for path, tree in python(files):
-        found = {*defined(tree), *arguments(tree)} & (OLD_TYPES | OLD_FUNCTIONS) | {path.stem} & OLD_MODULES
+        names = {name.lstrip("_") for name in (*defined(tree), *arguments(tree))}
+        found = names & (OLD_TYPES | OLD_FUNCTIONS) | {path.stem} & OLD_MODULES
         yield from (f"{path}: {name}" for name in found)
         yield from (f'{path}: "{message}"' for message in OLD_MESSAGES if message in text(path))
     for path in files:
