@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 from db.support.builders import Tenant
 from db.support.consistency import anonymous, consistent
-from db.support.doors import open_door
 from db.support.operators import Operator
+from db.support.senders import make_sender
 from db.support.staging import Staging
 from harness.databases import Database
 
@@ -32,6 +32,6 @@ async def operator(tenant: Tenant) -> AsyncIterator[Operator]:
 
 @pytest.fixture
 async def staging(tenant: Tenant) -> Staging:
-    """Two channels, and a door through which posts are staged for them."""
+    """Two channels, and a sender whose posts are staged for them."""
     await tenant.channels(2)
-    return Staging(tenant, await open_door(tenant))
+    return Staging(tenant, await make_sender(tenant))

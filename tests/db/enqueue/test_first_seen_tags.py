@@ -8,22 +8,22 @@ from uuid import uuid4
 import asyncpg
 import pytest
 from db.support.builders import Tenant, is_waiting, running
-from db.support.doors import Door, open_door
+from db.support.senders import Sender, make_sender
 from db.support.verified import differences
 from harness.databases import Database
 from harness.eventually import eventually
 
 
 @pytest.fixture
-async def door(tenant: Tenant) -> Door:
+async def sender(tenant: Tenant) -> Sender:
     """Two channels, for the tags a and b."""
     for tag in ("a", "b"):
         await tenant.channel(route_filter={"include_any": [tag]})
-    return await open_door(tenant)
+    return await make_sender(tenant)
 
 
-async def push(door: Door, tags: list[str], text: str = "hello", **fields: Any) -> dict[str, Any]:
-    return await door.push(text, payload_hash=uuid4().hex, tags=tags, **fields)
+async def push(sender: Sender, tags: list[str], text: str = "hello", **fields: Any) -> dict[str, Any]:
+    return await sender.push(text, payload_hash=uuid4().hex, tags=tags, **fields)
 
 
 async def reached(tenant: Tenant) -> list[str]:
@@ -44,10 +44,10 @@ async def unrouted(tenant: Tenant) -> list[dict[str, Any]]:
     ]
 
 
-async def test_a_repeat_with_other_tags_goes_by_the_first_ones_and_says_both(tenant: Tenant, door: Door) -> None:
-    await push(door, ["a"])
+async def test_a_repeat_with_other_tags_goes_by_the_first_ones_and_says_both(tenant: Tenant, sender: Sender) -> None:
+    await push(sender, ["a"])
 
-    again = await push(door, ["b"])
+    again = await push(sender, ["b"])
 
     assert (again["routed"], again["enqueued"], again["deduped"], again["first_tags"]) == (1, 0, 1, ["a"])
     assert await reached(tenant) == ["a"]
@@ -56,28 +56,28 @@ async def test_a_repeat_with_other_tags_goes_by_the_first_ones_and_says_both(ten
     assert json.loads(event["meta"])["given"] == ["b"]
 
 
-async def test_a_repeat_with_the_same_tags_says_nothing_of_tags(tenant: Tenant, door: Door) -> None:
-    answers = [await push(door, ["a"]), await push(door, ["a"])]
+async def test_a_repeat_with_the_same_tags_says_nothing_of_tags(tenant: Tenant, sender: Sender) -> None:
+    answers = [await push(sender, ["a"]), await push(sender, ["a"])]
 
     assert [answer.get("first_tags") for answer in answers] == [None, None]
     assert await tenant.events("message_tag_mismatch") == []
 
 
-async def test_after_the_ttl_a_repeat_with_other_tags_goes_where_the_first_went(tenant: Tenant, door: Door) -> None:
-    await push(door, ["a"])
+async def test_after_the_ttl_a_repeat_with_other_tags_goes_where_the_first_went(tenant: Tenant, sender: Sender) -> None:
+    await push(sender, ["a"])
     await tenant.drain()
     await tenant.db.execute("UPDATE deliveries SET sent_at = now() - interval '8 days', updated_at = now()")
 
-    again = await push(door, ["b"])
+    again = await push(sender, ["b"])
 
     assert (again["enqueued"], again["first_tags"]) == (1, ["a"])
     assert await reached(tenant) == ["a", "a"]
 
 
 async def test_a_post_that_no_channel_takes_leaves_its_event_and_run_and_nothing_else(
-    tenant: Tenant, door: Door
+    tenant: Tenant, sender: Sender
 ) -> None:
-    answer = await push(door, ["c"], source_ref="42")
+    answer = await push(sender, ["c"], source_ref="42")
 
     assert (answer["verdict"], answer["message_id"], answer["routed"]) == ("accepted", None, 0)
     [event] = await unrouted(tenant)
@@ -87,16 +87,16 @@ async def test_a_post_that_no_channel_takes_leaves_its_event_and_run_and_nothing
     assert (event["meta"]["tags"], event["meta"]["source_ref"]) == ("c", "42")
     for table in ("messages", "renderings", "deliveries", "ingress_receipts"):
         assert await tenant.count(table) == 0
-    [stats] = await door.runs()
+    [stats] = await sender.runs()
     assert (stats["routed"], stats["enqueued"]) == (0, 0)
 
 
 async def test_the_same_content_and_source_ref_with_the_right_tag_is_accepted_afterwards(
-    tenant: Tenant, door: Door
+    tenant: Tenant, sender: Sender
 ) -> None:
-    await push(door, ["c"], source_ref="42")
+    await push(sender, ["c"], source_ref="42")
 
-    answer = await push(door, ["a"], source_ref="42")
+    answer = await push(sender, ["a"], source_ref="42")
 
     assert (answer["verdict"], answer["new"], answer["enqueued"], answer.get("first_tags")) == (
         "accepted", True, 1, None,
@@ -106,12 +106,12 @@ async def test_the_same_content_and_source_ref_with_the_right_tag_is_accepted_af
 
 
 async def test_a_seen_content_whose_first_tags_reach_nobody_any_more_says_so_and_stays(
-    tenant: Tenant, door: Door
+    tenant: Tenant, sender: Sender
 ) -> None:
-    first = await push(door, ["a"])
+    first = await push(sender, ["a"])
     await tenant.db.execute("UPDATE channels SET enabled = false")
 
-    again = await push(door, ["a"], source_ref="42")
+    again = await push(sender, ["a"], source_ref="42")
 
     assert (again["message_id"], again["routed"]) == (first["message_id"], 0)
     [event] = await unrouted(tenant)
@@ -120,18 +120,18 @@ async def test_a_seen_content_whose_first_tags_reach_nobody_any_more_says_so_and
     assert await tenant.db.fetchval("SELECT count(*) FROM ingress_receipts WHERE source_ref = '42'") == 0
 
 
-async def test_a_repeat_asks_for_the_profiles_of_the_first_tags(tenant: Tenant, door: Door) -> None:
+async def test_a_repeat_asks_for_the_profiles_of_the_first_tags(tenant: Tenant, sender: Sender) -> None:
     """Its own tags lead to nobody, so by them nothing would be missing."""
-    await push(door, ["a"])
+    await push(sender, ["a"])
 
-    answer = await push(door, ["c"], renderings=[])
+    answer = await push(sender, ["c"], renderings=[])
 
     assert (answer["verdict"], len(answer["missing_profiles"])) == ("missing_profiles", 1)
     assert await tenant.db.fetchval("SELECT seen_count FROM messages") == 1
 
 
-async def test_what_is_not_looked_up_is_found_under_the_lock_and_asked_again(tenant: Tenant, door: Door) -> None:
-    await push(door, ["a"])
+async def test_what_is_not_looked_up_is_found_under_the_lock_and_asked_again(tenant: Tenant, sender: Sender) -> None:
+    await push(sender, ["a"])
     await tenant.drain()
     await tenant.db.execute("UPDATE deliveries SET sent_at = now() - interval '8 days'")
     again = await tenant.post("hello", tags=["b"])
@@ -142,8 +142,8 @@ async def test_what_is_not_looked_up_is_found_under_the_lock_and_asked_again(ten
     await tenant.set_channel(await _channel_of(tenant, "b"), "settings = '{}'")
 
     with pytest.raises(asyncpg.SerializationError):
-        await door.admit_all([again], ["1"], look_up=False)
-    [answer] = await door.admit_all([again], ["1"], look_up=True)
+        await sender.admit_all([again], ["1"], look_up=False)
+    [answer] = await sender.admit_all([again], ["1"], look_up=True)
 
     assert [profile["profile_hash"] for profile in answer["missing_profiles"]] == [own]
     assert await tenant.db.fetchval("SELECT seen_count FROM messages") == 1
@@ -163,7 +163,7 @@ ORDERS = {
 
 @pytest.mark.parametrize(("tags", "channels", "routed", "first"), ORDERS.values(), ids=ORDERS)
 async def test_twins_of_one_batch_are_judged_in_their_order(
-    tenant: Tenant, door: Door, tags: list[list[str]], channels: list[str], routed: list[int], first: list[Any]
+    tenant: Tenant, sender: Sender, tags: list[list[str]], channels: list[str], routed: list[int], first: list[Any]
 ) -> None:
     posts = [await tenant.post("hello", tags=each) for each in tags]
 
@@ -176,12 +176,12 @@ async def test_twins_of_one_batch_are_judged_in_their_order(
 
 
 async def test_a_twin_that_waits_for_one_that_nobody_takes_is_new(
-    database: Database, tenant: Tenant, door: Door
+    database: Database, tenant: Tenant, sender: Sender
 ) -> None:
     holder, waiter = await database.connect(), await database.connect()
     async with holder.transaction():
-        await push(door.on(holder), ["c"])
-        twin = running(push(door.on(waiter), ["a"]))
+        await push(sender.on(holder), ["c"])
+        twin = running(push(sender.on(waiter), ["a"]))
         await eventually(lambda: _settled(tenant, waiter, twin))
 
     answer = await twin
@@ -191,7 +191,7 @@ async def test_a_twin_that_waits_for_one_that_nobody_takes_is_new(
 
 
 async def test_a_twin_that_waits_for_one_with_other_tags_goes_by_those(
-    database: Database, tenant: Tenant, door: Door
+    database: Database, tenant: Tenant, sender: Sender
 ) -> None:
     """It was routed by its own tags before it had to wait, and has renderings for those alone."""
     await tenant.db.execute(
@@ -202,8 +202,8 @@ async def test_a_twin_that_waits_for_one_with_other_tags_goes_by_those(
     poor = [each for each in post["renderings"] if each["profile_hash"] == own]
     holder, waiter = await database.connect(), await database.connect()
     async with holder.transaction():
-        await push(door.on(holder), ["a"])
-        twin = running(push(door.on(waiter), ["b"], renderings=poor))
+        await push(sender.on(holder), ["a"])
+        twin = running(push(sender.on(waiter), ["b"], renderings=poor))
         await eventually(lambda: is_waiting(tenant.db, waiter.get_server_pid()))
 
     answer = await twin
@@ -212,11 +212,11 @@ async def test_a_twin_that_waits_for_one_with_other_tags_goes_by_those(
     assert await reached(tenant) == ["a"]
 
 
-async def test_of_many_twins_with_all_kinds_of_tags_one_decides_for_all(tenant: Tenant, door: Door) -> None:
+async def test_of_many_twins_with_all_kinds_of_tags_one_decides_for_all(tenant: Tenant, sender: Sender) -> None:
     for turn in range(15):
         text = f"twins {turn}"
         tags = [["a"], ["b"], ["c"], ["a", "b"]] * 3
-        answers = await asyncio.gather(*(push(door, each, text, source_ref=str(uuid4())) for each in tags))
+        answers = await asyncio.gather(*(push(sender, each, text, source_ref=str(uuid4())) for each in tags))
 
         [kept] = await tenant.db.fetch("SELECT message_id, tags FROM messages WHERE payload ->> 'text' = $1", text)
         went = await tenant.db.fetch(

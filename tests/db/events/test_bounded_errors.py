@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from db.support.builders import Tenant, permanent, rendering
-from db.support.doors import Door, open_door
+from db.support.senders import Sender, make_sender
 from db.support.staging import Staging, fence
 from db.support.why_answers import ask_one
 
@@ -17,8 +17,8 @@ KB = 2048
 
 
 @pytest.fixture
-async def door(tenant: Tenant) -> Door:
-    return await open_door(tenant)
+async def sender(tenant: Tenant) -> Sender:
+    return await make_sender(tenant)
 
 
 def leaks(shown: Any) -> list[str]:
@@ -105,12 +105,12 @@ async def test_whoever_writes_an_event_its_error_is_bounded(tenant, error):
     assert size < KB
 
 
-async def test_a_source_ref_is_redacted_in_the_events_of_what_was_dropped_and_what_failed(tenant, door):
+async def test_a_source_ref_is_redacted_in_the_events_of_what_was_dropped_and_what_failed(tenant, sender):
     await tenant.channel()
-    await door.push("hello", source_ref=REF)
-    await door.push("hello", source_ref=REF)
-    staging = Staging(tenant, door)
-    await door.push(
+    await sender.push("hello", source_ref=REF)
+    await sender.push("hello", source_ref=REF)
+    staging = Staging(tenant, sender)
+    await sender.push(
         "with a picture", source_ref="other", request={"media": [], "source_ref": REF}, source={}, renderings=[]
     )
     await tenant.db.fetchval(
@@ -128,10 +128,10 @@ async def test_a_source_ref_is_redacted_in_the_events_of_what_was_dropped_and_wh
     assert await tenant.db.fetchval("SELECT octet_length(last_error::text) FROM staged_posts") < KB
 
 
-async def test_tags_are_redacted_in_the_event_of_a_mismatch_and_in_why(tenant, door):
+async def test_tags_are_redacted_in_the_event_of_a_mismatch_and_in_why(tenant, sender):
     await tenant.channel()
-    first = await door.push("hello", tags=[HUSH, PEOPLE[1]], source_ref=REF)
-    await door.push("hello", tags=[PEOPLE[0]], source_ref="other")
+    first = await sender.push("hello", tags=[HUSH, PEOPLE[1]], source_ref=REF)
+    await sender.push("hello", tags=[PEOPLE[0]], source_ref="other")
 
     [event] = await tenant.events("message_tag_mismatch")
     told = await ask_one(tenant, first["message_id"])
@@ -140,9 +140,9 @@ async def test_tags_are_redacted_in_the_event_of_a_mismatch_and_in_why(tenant, d
     assert json.loads(event["meta"])["given"] == ["***"]
 
 
-async def test_why_finds_a_post_by_the_whole_source_ref(tenant, door):
+async def test_why_finds_a_post_by_the_whole_source_ref(tenant, sender):
     await tenant.channel()
-    pushed = await door.push("hello", source_ref=REF)
+    pushed = await sender.push("hello", source_ref=REF)
 
     assert (await ask_one(tenant, REF))["message_id"] == pushed["message_id"]
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 from db.support.builders import Tenant
-from db.support.doors import open_door
+from db.support.senders import make_sender
 
 
 @pytest.fixture
@@ -82,15 +82,15 @@ async def test_fail_permanent_penalises_the_channel_that_it_names(tenant, by_ope
 @pytest.mark.parametrize("own", [None, {"kind": "pull"}])
 async def test_an_enqueued_post_names_its_endpoint_and_kind(tenant, by_operator, own):
     await tenant.channel()
-    door = await open_door(tenant)
+    sender = await make_sender(tenant)
     post = json.dumps(await tenant.post(source=own))
 
     await by_operator.db.fetchval(
-        "SELECT enqueue_messages_and_deliveries($1, $2, 'publish', $3)", tenant.workspace, door.endpoint, post
+        "SELECT enqueue_messages_and_deliveries($1, $2, 'publish', $3)", tenant.workspace, sender.endpoint, post
     )
 
     [source] = [row["source"] for row in await tenant.db.fetch("SELECT source FROM messages")]
-    assert json.loads(source) == {"kind": "publish", "endpoint_id": str(door.endpoint)} | (own or {})
+    assert json.loads(source) == {"kind": "publish", "endpoint_id": str(sender.endpoint)} | (own or {})
 
 
 @pytest.mark.parametrize(("kind", "endpoint"), [("mail", None), ("push", uuid4())])

@@ -7,92 +7,92 @@ import time
 import asyncpg
 import pytest
 from db.support.builders import Tenant, is_waiting, running
-from db.support.doors import Door, open_door
+from db.support.senders import Sender, make_sender
 from harness.eventually import eventually
 
 
 @pytest.fixture
-async def door(tenant: Tenant) -> Door:
+async def sender(tenant: Tenant) -> Sender:
     await tenant.channels(2)
-    return await open_door(tenant)
+    return await make_sender(tenant)
 
 
-async def test_an_accepted_post_leaves_receipt_run_message_and_deliveries(tenant, door):
-    answer = await door.push("hello", source_ref="42")
+async def test_an_accepted_post_leaves_receipt_run_message_and_deliveries(tenant, sender):
+    answer = await sender.push("hello", source_ref="42")
 
     receipt = await tenant.db.fetchrow("SELECT * FROM ingress_receipts")
     assert receipt is not None
     assert (answer["verdict"], answer["enqueued"], answer["new"]) == ("accepted", 2, True)
     assert (str(receipt["run_id"]), receipt["source_ref"]) == (answer["run_id"], "42")
     assert receipt["expires_at"] > receipt["received_at"]
-    [stats] = await door.runs()
+    [stats] = await sender.runs()
     assert (stats["accepted"], stats["enqueued"], stats["deduped"]) == (1, 2, 0)
     assert await tenant.count("deliveries") == 2
 
 
-async def test_a_source_ref_is_accepted_once_whatever_it_says(tenant, door):
-    first = await door.push("hello", source_ref="42")
+async def test_a_source_ref_is_accepted_once_whatever_it_says(tenant, sender):
+    first = await sender.push("hello", source_ref="42")
 
-    again = await door.push("something else", source_ref="42")
+    again = await sender.push("something else", source_ref="42")
 
     assert (again["verdict"], again["of"], again["first_run_id"]) == ("duplicate", "source_ref", first["run_id"])
     assert await tenant.count("messages") == await tenant.count("ingress_receipts") == 1
     [event] = await tenant.events("ingress_dedup_dropped")
     assert (event["ended"], event["attempt"], json.loads(event["error"])["source_ref"]) == ("error", 0, "42")
-    assert (await door.runs())[-1] == {"dedup_dropped": 1}
+    assert (await sender.runs())[-1] == {"dedup_dropped": 1}
 
 
-async def test_the_event_names_the_first_that_was_dropped_whatever_was_sent_back_before_it(tenant, door):
-    await door.push("hello", source_ref="42")
+async def test_the_event_names_the_first_that_was_dropped_whatever_was_sent_back_before_it(tenant, sender):
+    await sender.push("hello", source_ref="42")
     incomplete = {**await tenant.post("new", source_ref="41"), "renderings": []}
     repeated = [await tenant.post(ref, source_ref=ref) for ref in ("42", "43")]
 
-    answers = await door.admit_all([incomplete, *repeated], ["1", "2", "3"])
+    answers = await sender.admit_all([incomplete, *repeated], ["1", "2", "3"])
 
     assert [answer["verdict"] for answer in answers] == ["missing_profiles", "duplicate", "accepted"]
     [event] = await tenant.events("ingress_dedup_dropped")
     assert json.loads(event["error"])["source_ref"] == "42"
 
 
-async def test_an_endpoint_that_is_gone_takes_nothing_in(tenant, door):
-    await tenant.db.execute("DELETE FROM workspace_endpoints WHERE endpoint_id = $1", door.endpoint)
+async def test_an_endpoint_that_is_gone_takes_nothing_in(tenant, sender):
+    await tenant.db.execute("DELETE FROM workspace_endpoints WHERE endpoint_id = $1", sender.endpoint)
 
-    assert (await door.push())["verdict"] == "endpoint_disabled"
+    assert (await sender.push())["verdict"] == "endpoint_disabled"
     assert await tenant.count("messages") == await tenant.count("ingress_receipts") == 0
 
 
-async def test_two_endpoints_may_use_the_same_source_ref(tenant, door):
-    other = await open_door(tenant)
+async def test_two_endpoints_may_use_the_same_source_ref(tenant, sender):
+    other = await make_sender(tenant)
 
-    verdicts = [(await each.push(source_ref="42"))["verdict"] for each in (door, other)]
+    verdicts = [(await each.push(source_ref="42"))["verdict"] for each in (sender, other)]
 
     assert verdicts == ["accepted", "accepted"]
 
 
-async def test_without_a_source_ref_the_same_payload_is_dropped_within_the_window(tenant, door):
-    await door.push("hello")
+async def test_without_a_source_ref_the_same_payload_is_dropped_within_the_window(tenant, sender):
+    await sender.push("hello")
 
-    again = await door.push("hello")
+    again = await sender.push("hello")
     await tenant.db.execute("UPDATE ingress_receipts SET received_at = received_at - interval '11 seconds'")
-    later = await door.push("hello")
+    later = await sender.push("hello")
 
     assert (again["verdict"], again["of"]) == ("duplicate", "payload")
     assert (later["verdict"], later["deduped"]) == ("accepted", 2)
     assert len(await tenant.events("ingress_dedup_dropped")) == 1
 
 
-async def test_with_a_source_ref_the_same_payload_is_another_request(tenant, door):
-    answers = [await door.push("hello", source_ref=ref) for ref in ("1", "2")]
+async def test_with_a_source_ref_the_same_payload_is_another_request(tenant, sender):
+    answers = [await sender.push("hello", source_ref=ref) for ref in ("1", "2")]
 
     assert [answer["verdict"] for answer in answers] == ["accepted", "accepted"]
     assert [answer["enqueued"] for answer in answers] == [2, 0]
 
 
 @pytest.mark.parametrize("fields", [{"source_ref": "42"}, {}], ids=["by source_ref", "by payload"])
-async def test_of_fifty_identical_pushes_one_is_accepted(tenant, door, fields):
+async def test_of_fifty_identical_pushes_one_is_accepted(tenant, sender, fields):
     post = await tenant.post("hello", **fields)
 
-    answers = await asyncio.gather(*(door.admit(post) for _ in range(50)))
+    answers = await asyncio.gather(*(sender.admit(post) for _ in range(50)))
 
     verdicts = [answer["verdict"] for answer in answers]
     assert (verdicts.count("accepted"), verdicts.count("duplicate")) == (1, 49)
@@ -101,45 +101,45 @@ async def test_of_fifty_identical_pushes_one_is_accepted(tenant, door, fields):
 
 
 @pytest.mark.parametrize("fields", [{"source_ref": "42"}, {}], ids=["by source_ref", "by payload"])
-async def test_a_repetition_waits_for_the_first_and_is_dropped_when_that_succeeds(database, tenant, door, fields):
+async def test_a_repetition_waits_for_the_first_and_is_dropped_when_that_succeeds(database, tenant, sender, fields):
     first, second = await database.connect(), await database.connect()
     post = await tenant.post("hello", **fields)
     async with first.transaction():
-        await door.on(first).admit(post)
-        repetition = running(door.on(second).admit(post))
+        await sender.on(first).admit(post)
+        repetition = running(sender.on(second).admit(post))
         await eventually(lambda: is_waiting(tenant.db, second.get_server_pid()))
 
     assert (await repetition)["verdict"] == "duplicate"
 
 
-async def test_twelve_twins_with_refs_of_their_own_reach_each_channel_once(tenant, door):
+async def test_twelve_twins_with_refs_of_their_own_reach_each_channel_once(tenant, sender):
     post = await tenant.post("hello")
 
-    answers = await asyncio.gather(*(door.admit({**post, "source_ref": str(n)}) for n in range(12)))
+    answers = await asyncio.gather(*(sender.admit({**post, "source_ref": str(n)}) for n in range(12)))
 
     assert [answer["verdict"] for answer in answers] == ["accepted"] * 12
     assert sum(answer["enqueued"] for answer in answers) == await tenant.count("deliveries") == 2
 
 
-async def test_a_request_that_failed_leaves_nothing_and_its_repetition_is_accepted(database, tenant, door):
+async def test_a_request_that_failed_leaves_nothing_and_its_repetition_is_accepted(database, tenant, sender):
     connection = await database.connect()
     failing = connection.transaction()
     await failing.start()
-    await door.on(connection).push("hello", source_ref="42")
+    await sender.on(connection).push("hello", source_ref="42")
 
     await failing.rollback()
 
     assert await tenant.count("ingress_receipts") == await tenant.count("ingest_runs") == 0
-    assert (await door.push("hello", source_ref="42"))["verdict"] == "accepted"
+    assert (await sender.push("hello", source_ref="42"))["verdict"] == "accepted"
 
 
-async def test_a_repetition_waits_for_the_first_and_is_accepted_when_that_fails(database, tenant, door):
+async def test_a_repetition_waits_for_the_first_and_is_accepted_when_that_fails(database, tenant, sender):
     first, second = await database.connect(), await database.connect()
     failing = first.transaction()
     await failing.start()
     post = await tenant.post("hello", source_ref="42")
-    await door.on(first).admit(post)
-    repetition = running(door.on(second).admit(post))
+    await sender.on(first).admit(post)
+    repetition = running(sender.on(second).admit(post))
     await eventually(lambda: is_waiting(tenant.db, second.get_server_pid()))
 
     await failing.rollback()
@@ -150,31 +150,31 @@ async def test_a_repetition_waits_for_the_first_and_is_accepted_when_that_fails(
 @pytest.mark.parametrize(("window", "days"), [(10, 3), (10 * 24 * 3600, 10)])
 async def test_a_receipt_lives_as_long_as_the_window_that_it_is_needed_for(tenant, window, days):
     await tenant.channel()
-    door = await open_door(tenant, window=window)
-    await door.push()
+    sender = await make_sender(tenant, window=window)
+    await sender.push()
 
     assert await tenant.db.fetchval(
         "SELECT date_trunc('minute', expires_at - received_at) = make_interval(days => $1) FROM ingress_receipts", days
     )
 
 
-async def test_a_disabled_endpoint_takes_nothing_in(tenant, door):
+async def test_a_disabled_endpoint_takes_nothing_in(tenant, sender):
     await tenant.db.execute("UPDATE workspace_endpoints SET enabled = false")
 
-    assert await door.push("a") == {"verdict": "endpoint_disabled"}
+    assert await sender.push("a") == {"verdict": "endpoint_disabled"}
     for table in ("ingress_receipts", "ingest_runs", "messages", "events", "ingress_gates"):
         assert await tenant.count(table) == 0
 
 
-async def test_a_broken_post_leaves_no_receipt(tenant, door):
+async def test_a_broken_post_leaves_no_receipt(tenant, sender):
     with pytest.raises(asyncpg.PostgresError):
-        await door.push("hello", source_ref="42", scheduled_for="never")
+        await sender.push("hello", source_ref="42", scheduled_for="never")
 
-    assert (await door.push("hello", source_ref="42"))["verdict"] == "accepted"
+    assert (await sender.push("hello", source_ref="42"))["verdict"] == "accepted"
 
 
-async def test_missing_profiles_leave_nothing(tenant, door):
-    answer = await door.push("hello", source_ref="42", renderings=[])
+async def test_missing_profiles_leave_nothing(tenant, sender):
+    answer = await sender.push("hello", source_ref="42", renderings=[])
 
     assert answer["verdict"] == "missing_profiles"
     assert len(answer["missing_profiles"]) == 1
@@ -183,23 +183,23 @@ async def test_missing_profiles_leave_nothing(tenant, door):
 
 
 @pytest.mark.parametrize("status", ["paused", "disabled"])
-async def test_a_workspace_that_is_not_active_takes_nothing_in(tenant, door, status):
+async def test_a_workspace_that_is_not_active_takes_nothing_in(tenant, sender, status):
     await tenant.db.execute("UPDATE workspaces SET status = $1", status)
 
-    answer = await door.push("hello", source_ref="42")
+    answer = await sender.push("hello", source_ref="42")
     await tenant.db.execute("UPDATE workspaces SET status = 'active'")
 
     assert answer == {"verdict": f"workspace_{status}"}
-    assert (await door.push("hello", source_ref="42"))["verdict"] == "accepted"
+    assert (await sender.push("hello", source_ref="42"))["verdict"] == "accepted"
 
 
 async def test_a_burst_over_the_rate_is_refused_with_a_wait(tenant):
     await tenant.channel()
-    door = await open_door(tenant, rate=5)
+    sender = await make_sender(tenant, rate=5)
     posts = [await tenant.post(source_ref=str(n)) for n in range(40)]
 
     began = time.monotonic()
-    answers = [await door.admit(post) for post in posts]
+    answers = [await sender.admit(post) for post in posts]
     took = time.monotonic() - began
 
     refused = [answer for answer in answers if answer["verdict"] == "rate_limited"]
@@ -211,23 +211,23 @@ async def test_a_burst_over_the_rate_is_refused_with_a_wait(tenant):
 
 
 async def test_a_refused_request_is_accepted_when_it_comes_again(tenant):
-    door = await open_door(tenant, rate=0.01)
-    await door.push(source_ref="1")
-    refused = await door.push(source_ref="2")
+    sender = await make_sender(tenant, rate=0.01)
+    await sender.push(source_ref="1")
+    refused = await sender.push(source_ref="2")
 
     await tenant.db.execute("UPDATE ingress_gates SET full_until = now() - interval '1 second'")
 
     assert refused["verdict"] == "rate_limited"
-    assert (await door.push(source_ref="2"))["verdict"] == "accepted"
+    assert (await sender.push(source_ref="2"))["verdict"] == "accepted"
 
 
 async def test_a_post_that_is_compiled_and_comes_again_pays_once(tenant):
     await tenant.channel()
-    door = await open_door(tenant, rate=0.01)
+    sender = await make_sender(tenant, rate=0.01)
     post = await tenant.post("hello")
-    asked = await door.admit({**post, "renderings": []})
+    asked = await sender.admit({**post, "renderings": []})
 
-    verdicts = [(await door.admit(post, past_gate=past))["verdict"] for past in (False, True)]
+    verdicts = [(await sender.admit(post, past_gate=past))["verdict"] for past in (False, True)]
 
     assert asked["verdict"] == "missing_profiles"
     assert verdicts == ["rate_limited", "accepted"]
@@ -235,9 +235,9 @@ async def test_a_post_that_is_compiled_and_comes_again_pays_once(tenant):
 
 @pytest.mark.parametrize("rate", [None, 0])
 async def test_no_rate_means_no_gate(tenant, rate):
-    door = await open_door(tenant, rate=rate)
+    sender = await make_sender(tenant, rate=rate)
 
-    answers = [await door.push() for _ in range(20)]
+    answers = [await sender.push() for _ in range(20)]
 
     assert {answer["verdict"] for answer in answers} == {"accepted"}
     assert await tenant.count("ingress_gates") == 0

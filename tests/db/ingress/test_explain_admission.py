@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from db.support.builders import Tenant
-from db.support.doors import Door, open_door
+from db.support.senders import Sender, make_sender
 
 pytestmark = pytest.mark.time_limit(480)
 
@@ -40,26 +40,26 @@ ON CONFLICT DO NOTHING
 """
 
 
-async def touched(door: Door, post: dict[str, Any]) -> int:
+async def touched(sender: Sender, post: dict[str, Any]) -> int:
     """Buffers."""
     given = (
-        door.tenant.workspace,
-        door.endpoint,
+        sender.tenant.workspace,
+        sender.endpoint,
         json.dumps([{**post, "run_id": str(uuid4())}]),
         [uuid4().hex],
         [False],
     )
-    told = await door.tenant.db.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {ADMIT}", *given)
+    told = await sender.tenant.db.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {ADMIT}", *given)
     plan = json.loads(told)[0]["Plan"]
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
 @pytest.fixture
-async def door(database: Any, tenant: Tenant) -> Door:
+async def sender(database: Any, tenant: Tenant) -> Sender:
     """On one connection, whose plans are made while there is nothing and it is known that there is nothing."""
     await tenant.channels(2)
     await tenant.db.execute("VACUUM ANALYZE")
-    return (await open_door(tenant)).on(await database.connect())
+    return (await make_sender(tenant)).on(await database.connect())
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,15 @@ async def door(database: Any, tenant: Tenant) -> Door:
     ],
     ids=["by payload", "by source_ref", "a duplicate", "a repost"],
 )
-async def test_a_push_touches_no_more_when_much_was_taken_in_before(tenant, door, text, fields):
+async def test_a_push_touches_no_more_when_much_was_taken_in_before(tenant, sender, text, fields):
     async def pushed() -> int:
         await tenant.db.execute("DELETE FROM ingress_receipts WHERE source_ref = 'new'")
-        return await touched(door, await tenant.post(text or uuid4().hex, **fields))
+        return await touched(sender, await tenant.post(text or uuid4().hex, **fields))
 
     for _ in range(PLANNED):
         early = await pushed()
 
-    await tenant.db.execute(FILL, tenant.workspace, door.endpoint, BEFORE)
+    await tenant.db.execute(FILL, tenant.workspace, sender.endpoint, BEFORE)
     late = min([await pushed() for _ in range(LOOKS)])
 
     assert late < 1.5 * early + 50

@@ -8,26 +8,28 @@ from uuid import UUID, uuid4
 import pytest
 from db.enqueue.test_routed_channels import TABLE, TEXT
 from db.support.builders import Tenant, sent
-from db.support.doors import Door, open_door
+from db.support.senders import Sender, make_sender
 
 SOON = timedelta(hours=2)
 
 
-async def preview(door: Door, post: dict[str, Any], payload_hash: str = "hash") -> dict[str, Any]:
+async def preview(sender: Sender, post: dict[str, Any], payload_hash: str = "hash") -> dict[str, Any]:
     query = "SELECT preview_post($1, $2, $3, $4)"
-    answer = await door.tenant.db.fetchval(query, door.tenant.workspace, door.endpoint, json.dumps(post), payload_hash)
+    answer = await sender.tenant.db.fetchval(
+        query, sender.tenant.workspace, sender.endpoint, json.dumps(post), payload_hash
+    )
     found: dict[str, Any] = json.loads(answer)
     return found
 
 
-async def channels(door: Door, text: str = "text", **fields: Any) -> dict[UUID, dict[str, Any]]:
-    found = await preview(door, await door.tenant.post(text, **fields))
+async def channels(sender: Sender, text: str = "text", **fields: Any) -> dict[UUID, dict[str, Any]]:
+    found = await preview(sender, await sender.tenant.post(text, **fields))
     return {UUID(channel["channel_id"]): channel for channel in found["channels"]}
 
 
 @pytest.fixture
-async def door(tenant: Tenant) -> Door:
-    return await open_door(tenant)
+async def sender(tenant: Tenant) -> Sender:
+    return await make_sender(tenant)
 
 
 async def test_it_is_stable_so_the_database_refuses_its_every_write(tenant: Tenant) -> None:
@@ -36,19 +38,19 @@ async def test_it_is_stable_so_the_database_refuses_its_every_write(tenant: Tena
     assert await tenant.db.fetchval(query) == b"s"
 
 
-async def test_it_works_in_a_transaction_that_may_only_read(tenant: Tenant, door: Door, database: Any) -> None:
+async def test_it_works_in_a_transaction_that_may_only_read(tenant: Tenant, sender: Sender, database: Any) -> None:
     await tenant.channel()
     post = await tenant.post("a")
     connection = await database.connect()
 
     async with connection.transaction(readonly=True):
-        found = await preview(door.on(connection), post)
+        found = await preview(sender.on(connection), post)
 
     assert [channel["routed"] for channel in found["channels"]] == [True]
 
 
 async def test_every_channel_is_told_whether_the_post_goes_there_and_what_keeps_it_away(
-    tenant: Tenant, door: Door
+    tenant: Tenant, sender: Sender
 ) -> None:
     told = {}
 
@@ -57,7 +59,7 @@ async def test_every_channel_is_told_whether_the_post_goes_there_and_what_keeps_
         channel = await tenant.channel(**{key: value for key, value in columns.items() if key != "paused_until"})
         if paused:
             await tenant.set_channel(channel, "paused_until = 'infinity'")
-        found = await preview(door, {"payload": TEXT, "tags": [], **post})
+        found = await preview(sender, {"payload": TEXT, "tags": [], **post})
         [decision] = [one for one in found["channels"] if one["channel_id"] == str(channel)]
         told[name] = (decision["routed"], decision["routed"] == (decision["kept_by"] == []))
         assert decision["routed"] == expected, name
@@ -83,14 +85,14 @@ async def test_every_channel_is_told_whether_the_post_goes_there_and_what_keeps_
     ],
 )
 async def test_all_that_keeps_a_post_away_is_named(
-    tenant: Tenant, door: Door, columns: dict[str, Any], post: dict[str, Any], kept_by: list[str]
+    tenant: Tenant, sender: Sender, columns: dict[str, Any], post: dict[str, Any], kept_by: list[str]
 ) -> None:
     channel = await tenant.channel(**columns)
 
-    assert (await channels(door, **post))[channel]["kept_by"] == kept_by
+    assert (await channels(sender, **post))[channel]["kept_by"] == kept_by
 
 
-async def test_a_twin_in_flight_or_within_its_time_is_named_and_no_other(tenant: Tenant, door: Door) -> None:
+async def test_a_twin_in_flight_or_within_its_time_is_named_and_no_other(tenant: Tenant, sender: Sender) -> None:
     waiting, done, old = await tenant.channels(3)
     await tenant.enqueue("text")
     ids = {row["channel_id"]: row["delivery_id"] for row in await tenant.deliveries()}
@@ -100,7 +102,7 @@ async def test_a_twin_in_flight_or_within_its_time_is_named_and_no_other(tenant:
     long_ago = datetime.now(UTC) - timedelta(hours=169)
     await tenant.set_delivery(ids[old], "sent_at = $3", long_ago)
 
-    found = await channels(door)
+    found = await channels(sender)
 
     assert found[waiting]["twin"] == {"delivery_id": str(ids[waiting]), "status": "sending", "until": None}
     assert found[done]["twin"]["delivery_id"] == str(ids[done])
@@ -111,7 +113,7 @@ async def test_a_twin_in_flight_or_within_its_time_is_named_and_no_other(tenant:
     assert again["deduped"] == len([one for one in found.values() if one["twin"]])
 
 
-async def test_a_post_opens_when_schedule_pause_window_and_rates_allow_it(tenant: Tenant, door: Door) -> None:
+async def test_a_post_opens_when_schedule_pause_window_and_rates_allow_it(tenant: Tenant, sender: Sender) -> None:
     soon = datetime.now(UTC) + SOON
     free, paused, cooled, never = await tenant.channels(4)
     shut = await tenant.channel(window_mode="windowed", posting_window={})
@@ -119,8 +121,8 @@ async def test_a_post_opens_when_schedule_pause_window_and_rates_allow_it(tenant
     await tenant.set_channel(cooled, "next_allowed_at = $3", soon)
     await tenant.set_channel(never, "paused_until = 'infinity'")
 
-    now = await channels(door)
-    later = await channels(door, scheduled_for=(soon + SOON).isoformat())
+    now = await channels(sender)
+    later = await channels(sender, scheduled_for=(soon + SOON).isoformat())
 
     assert {name: (now[name]["waits_for"], later[name]["waits_for"]) for name in now} == {
         free: ([], ["scheduled_for"]),
@@ -135,16 +137,16 @@ async def test_a_post_opens_when_schedule_pause_window_and_rates_allow_it(tenant
     assert opening == {soon + SOON}
 
 
-async def test_a_repeated_request_is_told_with_the_run_it_repeats(tenant: Tenant, door: Door) -> None:
+async def test_a_repeated_request_is_told_with_the_run_it_repeats(tenant: Tenant, sender: Sender) -> None:
     await tenant.channel()
-    first = await door.push("a", "same", source_ref="1")
-    second = await door.push("b", "body")
+    first = await sender.push("a", "same", source_ref="1")
+    second = await sender.push("b", "body")
 
-    by_ref = await preview(door, await tenant.post("c", source_ref="1"))
-    by_body = await preview(door, await tenant.post("c"), "body")
-    neither = await preview(door, await tenant.post("c"), "same body under a source_ref of its own")
+    by_ref = await preview(sender, await tenant.post("c", source_ref="1"))
+    by_body = await preview(sender, await tenant.post("c"), "body")
+    neither = await preview(sender, await tenant.post("c"), "same body under a source_ref of its own")
     await tenant.db.execute("UPDATE ingress_receipts SET received_at = received_at - interval '11 seconds'")
-    too_late = await preview(door, await tenant.post("c"), "body")
+    too_late = await preview(sender, await tenant.post("c"), "body")
 
     assert (by_ref["receipt"]["of"], by_ref["receipt"]["run_id"]) == ("source_ref", first["run_id"])
     assert (by_body["receipt"]["of"], by_body["receipt"]["run_id"]) == ("payload", second["run_id"])
@@ -152,19 +154,19 @@ async def test_a_repeated_request_is_told_with_the_run_it_repeats(tenant: Tenant
 
 
 async def test_the_gate_is_asked_and_not_passed(tenant: Tenant) -> None:
-    door = await open_door(tenant, rate=0.01)
+    sender = await make_sender(tenant, rate=0.01)
     post = await tenant.post("a")
 
-    before = [(await preview(door, post))["retry_after_ms"] for _ in range(5)]
-    verdicts = [(await door.push())["verdict"] for _ in range(3)]
-    after = (await preview(door, post))["retry_after_ms"]
+    before = [(await preview(sender, post))["retry_after_ms"] for _ in range(5)]
+    verdicts = [(await sender.push())["verdict"] for _ in range(3)]
+    after = (await preview(sender, post))["retry_after_ms"]
 
     assert before == [None] * 5
     assert verdicts == ["accepted", "rate_limited", "rate_limited"]
     assert 0 < after <= 100_000
 
 
-async def test_the_profiles_are_those_that_the_post_is_routed_to(tenant: Tenant, door: Door) -> None:
+async def test_the_profiles_are_those_that_the_post_is_routed_to(tenant: Tenant, sender: Sender) -> None:
     await tenant.db.execute(
         "INSERT INTO templates (workspace_id, template_id, version, body, defaults) "
         "VALUES ($1, 't', 1, 'old', '{}'), ($1, 't', 2, 'new', '{\"title\": \"News\"}')",
@@ -173,7 +175,7 @@ async def test_the_profiles_are_those_that_the_post_is_routed_to(tenant: Tenant,
     await tenant.channels(2, template_ref="t")
     await tenant.channel(enabled=False, platform="max")
 
-    found = await preview(door, await tenant.post("a") | {"renderings": []})
+    found = await preview(sender, await tenant.post("a") | {"renderings": []})
 
     [profile] = found["profiles"]
     assert (profile["template_version"], profile["template_body"]) == (2, "new")
@@ -181,13 +183,13 @@ async def test_the_profiles_are_those_that_the_post_is_routed_to(tenant: Tenant,
     assert {channel["profile_hash"] for channel in found["channels"] if channel["routed"]} == {profile["profile_hash"]}
 
 
-async def test_another_workspace_is_never_seen(tenant: Tenant, door: Door) -> None:
+async def test_another_workspace_is_never_seen(tenant: Tenant, sender: Sender) -> None:
     neighbour = await Tenant.create(tenant.db)
     await neighbour.channel()
     await neighbour.enqueue("text")
     mine = await tenant.channel()
 
-    found = await preview(door, await tenant.post("text"))
+    found = await preview(sender, await tenant.post("text"))
 
     assert [UUID(channel["channel_id"]) for channel in found["channels"]] == [mine]
     assert found["message_id"] is None

@@ -8,7 +8,7 @@ import pytest
 from db.media.test_media_origin import PNG, read, remember
 from db.support.builders import Tenant, is_waiting, running
 from db.support.collecting import CAT, KEEP, LARGE_BYTES, age, end_leases, fetching, finish, mark
-from db.support.doors import open_door
+from db.support.senders import make_sender
 from db.support.staging import REQUEST, Staging
 from harness.eventually import eventually
 
@@ -16,7 +16,7 @@ from harness.eventually import eventually
 @pytest.fixture
 async def staging(tenant: Tenant) -> Staging:
     await tenant.channel()
-    return Staging(tenant, await open_door(tenant))
+    return Staging(tenant, await make_sender(tenant))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ async def test_a_put_that_was_noted_first_keeps_the_object(database, tenant, sta
     connection = await database.connect()
 
     async with connection.transaction():
-        assert await Staging(tenant.on(connection), staging.door).note(post, CAT)
+        assert await Staging(tenant.on(connection), staging.sender).note(post, CAT)
         assert await mark(tenant) == []
 
     assert await mark(tenant) == []

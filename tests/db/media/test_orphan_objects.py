@@ -6,7 +6,7 @@ import pytest
 from db.media.test_media_origin import PNG, read, remember
 from db.support.builders import Tenant, is_waiting, running
 from db.support.collecting import CAT, age_fetches, end_leases, fetching, finish, mark, mark_orphan_objects
-from db.support.doors import open_door
+from db.support.senders import make_sender
 from db.support.staging import Staging
 from harness.eventually import eventually
 
@@ -14,7 +14,7 @@ from harness.eventually import eventually
 @pytest.fixture
 async def staging(tenant: Tenant) -> Staging:
     await tenant.channel()
-    return Staging(tenant, await open_door(tenant))
+    return Staging(tenant, await make_sender(tenant))
 
 
 async def test_an_object_that_a_killed_fetch_may_have_left_is_collected_after_a_day(tenant, staging):

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from db.ingress.test_refuse_ingress import SECOND
 from db.support.builders import Tenant, permanent
-from db.support.doors import Door, open_door
+from db.support.senders import Sender, make_sender
 from harness.databases import Database
 
 NOTE = "SELECT note_payload_access($1, $2, $3, $4, $5)"
@@ -38,10 +38,10 @@ async def note(tenant: Tenant, ref: object, lifetime: timedelta | None = timedel
     return dict(json.loads(await tenant.db.fetchval(NOTE, tenant.workspace, str(ref), "ann", "because", lifetime)))
 
 
-async def refuse(door: Door, **detail: str) -> None:
-    await door.tenant.db.execute(
+async def refuse(sender: Sender, **detail: str) -> None:
+    await sender.tenant.db.execute(
         "SELECT refuse_ingress($1, $2, 'push', 'ingress_payload_rejected', 'payload_rejected', $3::text::jsonb, 't')",
-        *(door.tenant.workspace, door.endpoint, json.dumps({"code": "malformed"} | detail)),
+        *(sender.tenant.workspace, sender.endpoint, json.dumps({"code": "malformed"} | detail)),
     )
 
 
@@ -141,16 +141,16 @@ async def test_nobody_gets_at_a_payload_without_the_role_for_it(database: Any, t
 
 
 async def test_of_refusals_that_are_told_as_one_the_first_payload_is_named(tenant: Tenant) -> None:
-    door = await open_door(tenant)
-    await refuse(door, payload_ref="first")
-    await refuse(door)
-    await refuse(door, payload_ref="second")
-    await refuse(door, payload_ref="third")
+    sender = await make_sender(tenant)
+    await refuse(sender, payload_ref="first")
+    await refuse(sender)
+    await refuse(sender, payload_ref="second")
+    await refuse(sender, payload_ref="third")
 
     await tenant.db.execute(SECOND)
     await tenant.db.fetchval("SELECT flush_refusals()")
     await tenant.db.execute(SECOND)
-    await refuse(door)
+    await refuse(sender)
 
     events = await tenant.events()
     assert [event["payload_ref"] for event in events] == ["first", "second", None]

@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 from db.support.builders import is_waiting
-from db.support.doors import open_door
+from db.support.senders import make_sender
 from harness.eventually import eventually
 
 INSERTS = {
@@ -28,8 +28,8 @@ def given(table, workspace, endpoint):
 
 async def emptied(tenant):
     """A workspace that nothing refers to but its endpoint."""
-    door = await open_door(tenant)
-    return tenant.workspace, door.endpoint
+    sender = await make_sender(tenant)
+    return tenant.workspace, sender.endpoint
 
 
 async def removed(tenant, table, workspace, endpoint):

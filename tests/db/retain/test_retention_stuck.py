@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from db.support.builders import Tenant
-from db.support.doors import open_door
+from db.support.senders import make_sender
 from db.support.staging import Staging
 
 OLDER = timedelta(minutes=10)
@@ -13,7 +13,7 @@ OLDER = timedelta(minutes=10)
 @pytest.fixture
 async def staging(tenant: Tenant) -> Staging:
     await tenant.channel()
-    return Staging(tenant, await open_door(tenant))
+    return Staging(tenant, await make_sender(tenant))
 
 
 async def stuck(tenant: Tenant) -> list[str]:

@@ -143,8 +143,8 @@ async def test_a_repetition_waits_for_the_failure_of_the_first_and_is_staged(dat
     post = await staging.leased()
     failing, repeating = await database.connect(), await database.connect()
     async with failing.transaction():
-        await Staging(tenant.on(failing), staging.door).fail(post)
-        repetition = running(Staging(tenant.on(repeating), staging.door.on(repeating)).stage(source_ref="42"))
+        await Staging(tenant.on(failing), staging.sender).fail(post)
+        repetition = running(Staging(tenant.on(repeating), staging.sender.on(repeating)).stage(source_ref="42"))
         await eventually(lambda: is_waiting(tenant.db, repeating.get_server_pid()))
 
     assert (await repetition)["verdict"] == "staged"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from db.support.builders import Tenant, is_waiting, running
-from db.support.doors import open_door
+from db.support.senders import make_sender
 from db.support.staging import LEASE, REQUEST, Staging, fence
 from harness.eventually import eventually
 
@@ -42,7 +42,7 @@ async def test_of_thirty_identical_requests_one_is_staged(tenant, staging, field
 
 async def test_a_staged_post_passes_the_gate_like_any_other(tenant):
     await tenant.channel()
-    staging = Staging(tenant, await open_door(tenant, rate=1))
+    staging = Staging(tenant, await make_sender(tenant, rate=1))
 
     verdicts = [(await staging.stage())["verdict"] for _ in range(2)]
 
@@ -54,7 +54,7 @@ async def test_a_staged_post_that_failed_on_the_way_leaves_nothing(database, ten
     connection = await database.connect()
     failing = connection.transaction()
     await failing.start()
-    await Staging(tenant.on(connection), staging.door.on(connection)).stage("hello", source_ref="42")
+    await Staging(tenant.on(connection), staging.sender.on(connection)).stage("hello", source_ref="42")
 
     await failing.rollback()
 
@@ -98,7 +98,7 @@ async def test_a_budget_that_is_being_spent_is_not_spent_twice(database, tenant,
 async def test_a_long_line_of_one_tenant_keeps_nobody_waiting(database, tenant, staging):
     other = await Tenant.create(database.pool)
     await other.channel()
-    small = Staging(other, await open_door(other))
+    small = Staging(other, await make_sender(other))
     for _ in range(30):
         await staging.stage()
     await small.stage()
@@ -112,7 +112,7 @@ async def test_a_long_line_of_one_tenant_keeps_nobody_waiting(database, tenant, 
 async def test_a_workspace_with_posts_out_comes_after_one_that_has_none(database, tenant, staging):
     other = await Tenant.create(database.pool)
     await other.channel()
-    small = Staging(other, await open_door(other))
+    small = Staging(other, await make_sender(other))
     for _ in range(10):
         await staging.stage()
     await staging.lease(limit=2)

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from db.support.builders import Tenant, permanent, sent, transient
-from db.support.doors import open_door
 from db.support.relay_cursor import Cursor
+from db.support.senders import make_sender
 
 CHANNELS = 20
 IN_FLIGHT = 200
@@ -88,7 +88,7 @@ class World:
         """Two hundred deliveries under way; as many waiting, and twenty that wait for their time."""
         tenant = await Tenant.create(pool)
         channels = await tenant.channels(CHANNELS)
-        door = await open_door(tenant)
+        sender = await make_sender(tenant)
         token = uuid4()
         await pool.execute(
             "INSERT INTO pull_sources (workspace_id, source_id, kind, every, lease_token, lease_until, run_id) "
@@ -103,13 +103,13 @@ class World:
         await pool.execute(
             "INSERT INTO staged_posts (workspace_id, endpoint_id, run_id, request) "
             "SELECT $1, $2, gen_random_uuid(), '{}' FROM generate_series(1, 10)",
-            *(tenant.workspace, door.endpoint),
+            *(tenant.workspace, sender.endpoint),
         )
         await pool.executemany(
             "INSERT INTO media_origin (workspace_id, blob_ref, origin_url, size_bytes) VALUES ($1, $2, 's3://b/k', 1)",
             [(tenant.workspace, blob) for blob in BLOBS],
         )
-        world = cls(tenant, channels, door.endpoint, await Cursor.opened(pool), token, pulls)
+        world = cls(tenant, channels, sender.endpoint, await Cursor.opened(pool), token, pulls)
         for _ in range(IN_FLIGHT // CHANNELS):
             await tenant.enqueue()
         world.claims = await tenant.claim(IN_FLIGHT)

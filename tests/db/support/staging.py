@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 from db.support.builders import Tenant
-from db.support.doors import Door
+from db.support.senders import Sender
 
 LEASE = timedelta(seconds=60)
 REQUEST = {"media": [{"type": "image", "url": "https://a.example/a.png"}]}
@@ -17,11 +17,11 @@ GONE = {"code": "http_404", "field": "media[0].url"}
 class Staging:
     """What a worker asks of the database."""
 
-    def __init__(self, tenant: Tenant, door: Door) -> None:
-        self.tenant, self.door = tenant, door
+    def __init__(self, tenant: Tenant, sender: Sender) -> None:
+        self.tenant, self.sender = tenant, sender
 
     async def stage(self, text: str | None = None, **fields: Any) -> dict[str, Any]:
-        return await self.door.push(text, request=REQUEST, source={"kind": "push"}, renderings=[], **fields)
+        return await self.sender.push(text, request=REQUEST, source={"kind": "push"}, renderings=[], **fields)
 
     async def lease(self, limit: int = 10, per_workspace: int = 10, db: Any = None) -> list[asyncpg.Record]:
         query = "SELECT * FROM lease_staged_posts($1, $2, $3)"

@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 from autopost_cli.why.text import lines
 from db.support.builders import Tenant
-from db.support.doors import open_door
+from db.support.senders import make_sender
 from db.support.why_answers import ask, ask_one
 
 
@@ -38,8 +38,8 @@ async def test_a_run_that_brought_nothing_is_shown_itself(tenant: Tenant) -> Non
 
 async def test_a_run_whose_post_no_channel_took_says_so(tenant: Tenant) -> None:
     await tenant.channel(route_filter={"include_any": ["news"]})
-    door = await open_door(tenant)
-    answer = await door.push("hello", tags=["nwes"], source_ref="item 42", trace_id=uuid4().hex)
+    sender = await make_sender(tenant)
+    answer = await sender.push("hello", tags=["nwes"], source_ref="item 42", trace_id=uuid4().hex)
 
     told = await ask_one(tenant, answer["run_id"])
 

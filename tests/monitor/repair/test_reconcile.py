@@ -11,7 +11,7 @@ from autopost_monitor.repair.stuck_jobs import StuckAfter, StuckMetrics, StuckPo
 from autopost_runtime.postgres.pool import open_database
 from autopost_runtime.telemetry import metrics
 from db.support.builders import Tenant
-from db.support.doors import open_door
+from db.support.senders import make_sender
 from db.support.staging import Staging
 from harness.databases import Database
 
@@ -78,7 +78,7 @@ async def test_a_counter_that_drifted_is_put_right_and_counted(tenant: Tenant, g
 async def test_stuck_posts_and_replies_are_measured_and_what_helps_is_done(
     tenant: Tenant, gateway: ReconcileGateway
 ) -> None:
-    staging = Staging(tenant, await open_door(tenant))
+    staging = Staging(tenant, await make_sender(tenant))
     for _ in range(2):
         await staging.stage()
     await staging.lease(limit=1)

@@ -18,7 +18,7 @@ TOKEN = "7000001:AAcanary-canary_canary-canary_0123456"
 SOON, PLENTY = timedelta(milliseconds=50), timedelta(minutes=1)
 
 
-class Shelf:
+class FakeStore:
     """A store that does what it is told."""
 
     def __init__(self) -> None:
@@ -74,11 +74,11 @@ def _count_anew() -> None:
 
 
 async def test_it_lies_below_its_workspace_by_day_and_says_what_it_is() -> None:
-    shelf = Shelf()
+    store = FakeStore()
 
-    ref = await Payloads(shelf, "dispatcher").keep(WORKSPACE, answer('{"ok":false}', headers={"Server": "nginx"}))
+    ref = await Payloads(store, "dispatcher").keep(WORKSPACE, answer('{"ok":false}', headers={"Server": "nginx"}))
 
-    [(key, found)] = shelf.objects.items()
+    [(key, found)] = store.objects.items()
     assert ref == key
     assert re.fullmatch(rf"{WORKSPACE}/payloads/{datetime.now(UTC):%Y/%m/%d}/[0-9a-f-]{{36}}", key)
     assert found.pop("at").startswith(f"{datetime.now(UTC):%Y-%m-%d}")
@@ -94,15 +94,15 @@ async def test_it_lies_below_its_workspace_by_day_and_says_what_it_is() -> None:
 
 
 async def test_secrets_are_gone_and_people_are_not() -> None:
-    shelf = Shelf()
+    store = FakeStore()
     own = 'an "own" secret/0123'
     body = (
         f'{TOKEN} {own} an%20%22own%22%20secret%2F0123 {json.dumps(own)} Bearer xyz +7 900 123-45-67 a@b.ru "token":"t"'
     )
 
-    await Payloads(shelf, "ingest").keep(WORKSPACE, answer(body), secrets=(own,))
+    await Payloads(store, "ingest").keep(WORKSPACE, answer(body), secrets=(own,))
 
-    [found] = shelf.objects.values()
+    [found] = store.objects.values()
     assert found["body"] == '*** *** *** "***" Bearer *** +7 900 123-45-67 a@b.ru "token":"***"'
 
 
@@ -113,20 +113,20 @@ def test_of_the_headers_only_the_harmless_are_kept() -> None:
 
 
 async def test_bytes_that_are_no_text_stay_recognisable() -> None:
-    shelf = Shelf()
+    store = FakeStore()
 
-    await Payloads(shelf, "dispatcher").keep(WORKSPACE, answer(b"\xff\x00ok"))
+    await Payloads(store, "dispatcher").keep(WORKSPACE, answer(b"\xff\x00ok"))
 
-    assert [one["body"] for one in shelf.objects.values()] == ["\\xff\x00ok"]
+    assert [one["body"] for one in store.objects.values()] == ["\\xff\x00ok"]
 
 
 @pytest.mark.parametrize("more", [0, 1, MARGIN, MARGIN + 1, 5 * LARGEST])
 async def test_a_large_body_is_cut_and_says_so(more: int) -> None:
-    shelf = Shelf()
+    store = FakeStore()
 
-    await Payloads(shelf, "dispatcher").keep(WORKSPACE, answer("я" * (LARGEST // 2) + "x" * more))
+    await Payloads(store, "dispatcher").keep(WORKSPACE, answer("я" * (LARGEST // 2) + "x" * more))
 
-    [found] = shelf.objects.values()
+    [found] = store.objects.values()
     assert LARGEST - MARGIN <= len(found["body"].encode()) <= LARGEST
     assert found["cut"] == (f"truncated; the whole body has {LARGEST + more} bytes" if more else None)
 
@@ -135,75 +135,75 @@ async def test_a_large_body_is_cut_and_says_so(more: int) -> None:
     "place", [*range(LARGEST - 45, LARGEST + 2, 4), *range(LARGEST + MARGIN - 45, LARGEST + MARGIN + 2, 4)]
 )
 async def test_no_half_of_a_secret_stays_where_a_body_is_cut(place: int) -> None:
-    shelf = Shelf()
+    store = FakeStore()
     own = "own_secret_0123456789"
 
     for secret in (TOKEN, own):
         body = "-" * (place - 1) + " " + secret + " " + "-" * LARGEST
-        await Payloads(shelf, "dispatcher").keep(WORKSPACE, answer(body), secrets=(own,))
+        await Payloads(store, "dispatcher").keep(WORKSPACE, answer(body), secrets=(own,))
 
-    for found in shelf.objects.values():
+    for found in store.objects.values():
         assert found["body"].strip("-* ") == ""
 
 
 @pytest.mark.parametrize("shift", range(0, len(TOKEN) + 1, 6))
 async def test_no_half_of_a_secret_stays_where_many_before_it_went(shift: int) -> None:
     """The clean text is short enough by then, but it still ends where the bytes were cut."""
-    shelf = Shelf()
+    store = FakeStore()
 
-    await Payloads(shelf, "dispatcher").keep(WORKSPACE, answer("-" * shift + f" {TOKEN}" * (2 * LARGEST // len(TOKEN))))
+    await Payloads(store, "dispatcher").keep(WORKSPACE, answer("-" * shift + f" {TOKEN}" * (2 * LARGEST // len(TOKEN))))
 
-    [found] = shelf.objects.values()
+    [found] = store.objects.values()
     assert found["body"].strip("-* ") == ""
     assert found["cut"]
 
 
 async def test_encryption_is_asked_for_when_configured() -> None:
-    shelf = Shelf()
+    store = FakeStore()
 
-    await Payloads(shelf, "dispatcher").keep(WORKSPACE, answer())
-    await Payloads(shelf, "dispatcher", encryption="AES256").keep(WORKSPACE, answer())
+    await Payloads(store, "dispatcher").keep(WORKSPACE, answer())
+    await Payloads(store, "dispatcher", encryption="AES256").keep(WORKSPACE, answer())
 
-    assert shelf.encryption == [None, "AES256"]
+    assert store.encryption == [None, "AES256"]
 
 
 async def test_a_store_that_is_away_costs_the_payload_and_is_counted() -> None:
-    shelf = Shelf()
-    shelf.error = ConnectionError()
+    store = FakeStore()
+    store.error = ConnectionError()
 
-    ref = await Payloads(shelf, "dispatcher").keep(WORKSPACE, answer())
+    ref = await Payloads(store, "dispatcher").keep(WORKSPACE, answer())
 
     assert (ref, counted(stored=False), counted(stored=True)) == (None, 1, 0)
 
 
 async def test_a_store_that_hangs_is_given_up_and_left_alone_for_a_while() -> None:
-    shelf, clock = Shelf(), Clock()
-    shelf.gate.clear()
-    payloads = Payloads(shelf, "dispatcher", now=clock)
+    store, clock = FakeStore(), Clock()
+    store.gate.clear()
+    payloads = Payloads(store, "dispatcher", now=clock)
 
     hung = await payloads.keep(WORKSPACE, answer(), within=SOON)
     at_once = await payloads.keep(WORKSPACE, answer(), within=timedelta(seconds=5))
-    asked_while_resting = shelf.asked
-    shelf.gate.set()
+    asked_while_resting = store.asked
+    store.gate.set()
     clock.now = REST.total_seconds()
     kept = await payloads.keep(WORKSPACE, answer(), within=SOON)
 
     assert (hung, at_once, asked_while_resting) == (None, None, 1)
-    assert kept in shelf.objects
+    assert kept in store.objects
     assert (counted(stored=False), counted(stored=True)) == (2, 1)
 
 
 async def test_only_a_few_are_stored_at_once() -> None:
-    shelf = Shelf()
-    shelf.gate.clear()
-    payloads = Payloads(shelf, "dispatcher")
+    store = FakeStore()
+    store.gate.clear()
+    payloads = Payloads(store, "dispatcher")
 
     keeping = [asyncio.create_task(payloads.keep(WORKSPACE, answer(), within=PLENTY)) for _ in range(5 * AT_ONCE)]
-    await shelf.full.wait()
-    shelf.gate.set()
+    await store.full.wait()
+    store.gate.set()
     await asyncio.gather(*keeping)
 
-    assert (shelf.most, len(shelf.objects)) == (AT_ONCE, 5 * AT_ONCE)
+    assert (store.most, len(store.objects)) == (AT_ONCE, 5 * AT_ONCE)
 
 
 async def test_without_a_store_nothing_is_kept_and_nothing_is_missed() -> None:

@@ -45,8 +45,8 @@ class Webhooks:
     def subscribe(self, bot: Bot, body: SubscriptionBody) -> None:
         self.unsubscribe(bot.token, body.url)
         subscription = Subscription(body=body, time=milliseconds(self._clock.now()))
-        bringing = asyncio.create_task(self._bring(bot.token, subscription))
-        self._by_bot.setdefault(bot.token, {})[body.url] = subscription, bringing
+        delivering = asyncio.create_task(self._deliver_all(bot.token, subscription))
+        self._by_bot.setdefault(bot.token, {})[body.url] = subscription, delivering
 
     def unsubscribe(self, token: str, url: str) -> bool:
         found = self._by_bot.get(token, {}).pop(url, None)
@@ -73,7 +73,7 @@ class Webhooks:
         if self._session is not None:
             await self._session.close()
 
-    async def _bring(self, token: str, subscription: Subscription) -> None:
+    async def _deliver_all(self, token: str, subscription: Subscription) -> None:
         while (delivery := await self._next(subscription)) is not None:
             await self._try(subscription, delivery)
             if time.monotonic() >= self._gives_up(subscription):

@@ -7,15 +7,15 @@ from uuid import UUID, uuid4
 from db.support.builders import Tenant
 
 
-class Door:
+class Sender:
     """A push endpoint of the tenant."""
 
     def __init__(self, tenant: Tenant, endpoint: UUID) -> None:
         self.tenant = tenant
         self.endpoint = endpoint
 
-    def on(self, executor: Any) -> "Door":
-        return Door(self.tenant.on(executor), self.endpoint)
+    def on(self, executor: Any) -> "Sender":
+        return Sender(self.tenant.on(executor), self.endpoint)
 
     async def admit(
         self, post: dict[str, Any], payload_hash: str = "hash", *, past_gate: bool = False
@@ -45,11 +45,11 @@ class Door:
         return [json.loads(row["stats_json"]) for row in rows]
 
 
-async def open_door(tenant: Tenant, rate: float | None = None, window: int = 10) -> Door:
+async def make_sender(tenant: Tenant, rate: float | None = None, window: int = 10) -> Sender:
     endpoint = await tenant.db.fetchval(
         "INSERT INTO workspace_endpoints (workspace_id, kind, secret_hash, ingress_rps, hash_drop_window_sec) "
         "VALUES ($1, 'webhook_push', encode(sha256(gen_random_uuid()::text::bytea), 'hex'), $2::float8, $3) "
         "RETURNING endpoint_id",
         *(tenant.workspace, rate, window),
     )
-    return Door(tenant, endpoint)
+    return Sender(tenant, endpoint)
