@@ -5,8 +5,8 @@ Malformed requests get 400 and are counted; they are neither echoed nor logged, 
 may be the one with the secret. An incomplete request head gets 408, also on a connection that never sends one; between
 two requests a connection may be idle. Connections over the limit get 503.
 
-The private names save time on every request (benchmark bars "posts/s" and "POST latency") or replace a missing public
-API: the timer for a slow head, the response to malformed requests and the header limits.
+The private names save time on every request (benchmark bar "posts to one channel ÷ bare commits") or replace a missing
+public API: the timer for a slow head, the response to malformed requests and the header limits.
 """
 
 import asyncio
