@@ -1,8 +1,9 @@
 -- What the dispatcher may do: claim, send, commit.
 GRANT EXECUTE ON FUNCTION
-    adopt_policy(int, interval, interval, interval),
+    adopt_policy(int, interval, interval, interval, interval, interval),
     check_writes(),
     claim_deliveries(uuid, uuid, int, interval, interval, timestamptz),
+    claim_trial(uuid, text, text, uuid, interval, interval, timestamptz),
     commit_deliveries(uuid, jsonb, interval, int, double precision, uuid),
     commit_sent(uuid, uuid[], uuid[], text[], uuid),
     due_workspaces(int),
@@ -14,10 +15,13 @@ GRANT EXECUTE ON FUNCTION
     next_due_at(uuid),
     read_credentials(uuid, text, text[]),
     read_outcomes(uuid, uuid[], uuid[]),
+    record_probe(uuid, text, text, timestamptz, boolean, jsonb, uuid),
     record_progress(uuid, uuid, uuid, int, text[]),
     renew_leases(uuid, uuid[], uuid[], interval),
     schema_version(),
     set_aside(uuid, text, int, interval, text),
+    stall_groups(uuid[], text[], text[], interval),
+    take_probes(int),
     take_slot(uuid, uuid, uuid, interval, timestamptz, boolean, timestamptz),
     take_uploads(uuid, uuid, uuid, text, text, text[], text[])
     TO autopost_dispatcher;

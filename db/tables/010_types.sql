@@ -56,7 +56,16 @@ CREATE TYPE event_action AS ENUM (
     'publication_published',     -- its post is in the channel
     'publication_failed',        -- its post cannot be sent
     'publication_paused',        -- it waits for a person: its time was missed, or nobody knows whether it was sent
-    'pull_failed'                -- a pull of a source failed
+    'pull_failed',               -- a pull of a source failed
+    'group_opened',              -- the platform does not answer a rate group: nothing of it is claimed
+    'group_closed'               -- the platform answers it again
+);
+
+-- May a rate group send? See settle_circuits. "closed" is the word of circuit breakers for "as usual".
+CREATE TYPE circuit_state AS ENUM (
+    'closed',   -- as usual; -> open when its platform does not answer
+    'open',     -- nothing is claimed; -> half when the platform answers a probe
+    'half'      -- one delivery, the trial, may be sent; -> closed when it is answered, -> open when it is not
 );
 
 CREATE TYPE event_result AS ENUM (
@@ -148,7 +157,9 @@ CREATE TYPE decided_outcome AS (
     error_streak int,
     channel_enabled boolean,
     -- The same credential is refused for many channels of the group: the group waits, the channel gets no penalty.
-    in_storm boolean
+    in_storm boolean,
+    -- The API of the platform answered definitely, whatever it said.
+    answered boolean
 );
 
 -- A delivery that the caller holds, by its place (ctid), and the state it moves to; see move_deliveries.

@@ -109,9 +109,37 @@ CREATE TABLE platform_limits (
     updated_at timestamptz NOT NULL DEFAULT now(),
     -- When rate_rps last changed. Written by the trigger rate_changed.
     rate_since timestamptz NOT NULL DEFAULT now(),
+    -- The circuit. Written under the lock of the row by functions/circuit alone.
+    circuit circuit_state NOT NULL DEFAULT 'closed',
+    -- While closed: the deliveries that got no answer since the platform last gave one, the latest last.
+    failed_deliveries uuid[] NOT NULL DEFAULT '{}',
+    opened_at timestamptz,
+    -- When the platform is to be asked who it is; null: not at all. Also the fence of a probe that is under way.
+    probe_at timestamptz,
+    probed_at timestamptz,
+    -- Since opened_at.
+    probes int NOT NULL DEFAULT 0,
+    -- While half: the one delivery that may be sent; null until one is claimed.
+    trial uuid,
+    outage_error jsonb,
+    -- A dispatcher has calls of the group that are not answered: nothing is claimed until then. See stall_groups.
+    stalled_until timestamptz,
     PRIMARY KEY (workspace_id, platform, rate_group),
-    CONSTRAINT rate_rps_is_a_rate CHECK (rate_rps = 0 OR rate_rps BETWEEN 0.000001 AND 1000000)
+    CONSTRAINT rate_rps_is_a_rate CHECK (rate_rps = 0 OR rate_rps BETWEEN 0.000001 AND 1000000),
+    CONSTRAINT circuit_that_is_not_closed_has_a_beginning CHECK ((circuit = 'closed') = (opened_at IS NULL)),
+    CONSTRAINT circuit_that_is_not_closed_is_probed CHECK (circuit = 'closed' OR probe_at IS NOT NULL),
+    CONSTRAINT failures_are_counted_while_closed CHECK (failed_deliveries = '{}' OR circuit = 'closed'),
+    CONSTRAINT two_failures_at_most_while_closed CHECK (cardinality(failed_deliveries) <= 2),
+    CONSTRAINT trial_only_while_half CHECK (trial IS NULL OR circuit = 'half')
 ) WITH (fillfactor = 50);
+
+-- Usually empty: tells a commit whether the circuit of any group depends on its outcomes.
+CREATE INDEX platform_limits_in_doubt ON platform_limits (workspace_id)
+WHERE failed_deliveries <> '{}' OR circuit = 'half';
+
+-- Usually empty: tells take_probes whether any platform has to be asked.
+CREATE INDEX platform_limits_away ON platform_limits (platform)
+WHERE circuit <> 'closed' OR probe_at IS NOT NULL;
 
 -- The credential of a channel after a rotation. It overrides channels.auth_ref; follow_auth_ref keeps both the same.
 CREATE TABLE channel_auth (

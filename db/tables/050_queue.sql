@@ -13,12 +13,16 @@ CREATE TABLE delivery_policy (
     backoff_base interval,
     backoff_cap interval,
     group_cooldown interval,
+    probe_base interval,
+    probe_cap interval,
     updated_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT there_is_one_policy CHECK (is_the_only_one),
     CONSTRAINT max_attempts_is_sane CHECK (max_attempts BETWEEN 1 AND 100),
     CONSTRAINT backoff_base_is_sane CHECK (backoff_base BETWEEN interval '10 milliseconds' AND interval '1 day'),
     CONSTRAINT backoff_cap_is_sane CHECK (backoff_cap BETWEEN interval '10 milliseconds' AND interval '1 day'),
-    CONSTRAINT group_cooldown_is_sane CHECK (group_cooldown BETWEEN interval '10 milliseconds' AND interval '1 day')
+    CONSTRAINT group_cooldown_is_sane CHECK (group_cooldown BETWEEN interval '10 milliseconds' AND interval '1 day'),
+    CONSTRAINT probe_base_is_sane CHECK (probe_base BETWEEN interval '10 milliseconds' AND interval '1 day'),
+    CONSTRAINT probe_cap_is_sane CHECK (probe_cap BETWEEN interval '10 milliseconds' AND interval '1 day')
 );
 
 CREATE TABLE deliveries (

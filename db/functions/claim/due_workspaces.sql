@@ -14,7 +14,8 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     SELECT w.workspace_id, due.at
     FROM (
-        SELECT g.workspace_id, min(greatest(first.next_due_at, g.next_allowed_at)) AS at
+        SELECT g.workspace_id, min(greatest(first.next_due_at, g.next_allowed_at,
+                                            claimable_at(g.circuit, g.stalled_until))) AS at
         FROM platform_limits g
         CROSS JOIN LATERAL (
             SELECT d.next_due_at

@@ -37,6 +37,7 @@ BEGIN
             ) AS d
         ) AS due
         WHERE g.workspace_id = p_workspace_id
+          AND claimable_at(g.circuit, g.stalled_until) <= p_now
           AND gate.room > 0
           AND due.places <= p_limit + 64
     ), locked AS MATERIALIZED (

@@ -9,7 +9,7 @@
 -- taken        the slot is this call's
 -- not taken    nothing is charged, call again then: the channel opens later than its group does, and the group's slots
 --              until then belong to others; or slot_at is further away than patience (a cooldown), and the caller gives
---              the delivery back
+--              the delivery back. So does everything in hand of a group whose circuit is open, except the trial
 -- no row       the token is not the current one: the claim passed on, and nothing more may be sent
 -- beside       a call with the token that adds nothing to the chat (an upload, a query): the channel's own rate is
 --              neither waited for nor charged
@@ -41,6 +41,7 @@ DECLARE
     _now timestamptz;
     _slot timestamptz;
     _taken boolean;
+    _is_away boolean;
 BEGIN
     SELECT c.channel_id, c.platform, c.rate_group
     INTO _channel
@@ -56,13 +57,18 @@ BEGIN
         RETURN;
     END IF;
 
-    SELECT g.next_allowed_at, rate_step(g.rate_rps)
-    INTO _group_gate, _group_step
+    SELECT g.next_allowed_at, rate_step(g.rate_rps), g.circuit <> 'closed' AND g.trial IS DISTINCT FROM p_delivery_id
+    INTO _group_gate, _group_step, _is_away
     FROM platform_limits g
     WHERE g.workspace_id = p_workspace_id
       AND g.platform = _channel.platform
       AND g.rate_group = _channel.rate_group
     FOR UPDATE;
+    IF _is_away THEN
+        _now := coalesce(p_now, clock_timestamp());
+        RETURN QUERY SELECT _now + p_patience + interval '1 minute', false;
+        RETURN;
+    END IF;
     SELECT c.next_allowed_at, rate_step(c.rate_rps)
     INTO _gate, _step
     FROM channels c

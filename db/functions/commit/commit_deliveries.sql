@@ -5,16 +5,17 @@
 -- outcomes     [{"delivery_id", "claim_token", "result": "sent" | "failed" | "released", …}]
 --              sent      provider_message_id, parts, meta
 --              failed    category, scope, code, message, retry_after_ms, ambiguous, payload_ref, snippet, migrated_to,
---                        hold: the platform cannot be queried, an operator must decide (only with ambiguous)
+--                        hold: the platform cannot be queried, an operator must decide (only with ambiguous);
+--                        answered: the API of the platform answered definitely (see settle_circuits)
 --              released  given back unsent: due again at once, no error
 -- Verdicts     committed
 --              stale     the token is not the current one: the lease ran out and the claim passed on, or an earlier
 --                        outcome of this batch has used it. Only an event is written; the caller drops its result.
 -- Steps        check_outcomes, lock_gates, lock_claims, decide_outcomes, apply_outcomes, and for failures and streaks
---              penalise_channels, cool_groups, migrate_channels. Each is called once for the whole batch.
+--              penalise_channels, settle_circuits, cool_groups, migrate_channels. Each is called once for the whole batch.
 -- Changes      sending -> sent | retry | failed_permanent | dead; channels, platform_limits
 -- Appends      sent | retry_scheduled | failed_permanent | dead_letter | held, stale_commit, then channel_paused,
---              channel_disabled, channel_migrated
+--              channel_disabled, channel_migrated, group_opened, group_closed
 -- Locks        platform_limits, channels, deliveries: in that order, each by key, everywhere
 -- Faster       commit_sent, for outcomes that are all 'sent' in one part
 -- Raises       AP001 for an unknown outcome
@@ -48,6 +49,7 @@ BEGIN
     FROM jsonb_to_recordset(p_outcomes) AS o (result text, delivery_id uuid, claim_token uuid);
 
     IF _has_failed
+       OR circuits_in_doubt(p_workspace_id)
        OR EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0) THEN
         SELECT l.channels, l.groups INTO _channel_ids, _groups FROM lock_gates(p_workspace_id, p_outcomes) AS l;
     END IF;
@@ -56,8 +58,9 @@ BEGIN
 
     _decided := decide_outcomes(p_workspace_id, p_outcomes, _places, p_jitter, _now);
     PERFORM apply_outcomes(p_workspace_id, _decided, p_run_id, _now);
-    IF _groups IS NOT NULL THEN -- else nothing failed, and there is no streak to reset
+    IF _groups IS NOT NULL THEN -- else nothing failed, and there is no streak to reset and no circuit in doubt
         PERFORM penalise_channels(p_workspace_id, _decided, _channel_ids, p_pause, p_disable_streak, p_run_id, _now);
+        _groups := settle_circuits(p_workspace_id, _decided, _groups, p_run_id, _now);
         PERFORM cool_groups(p_workspace_id, _decided, _groups, _now);
         PERFORM migrate_channels(p_workspace_id, _decided, p_run_id, _now);
     END IF;

@@ -2,7 +2,8 @@
 -- -> the numbers of the outcomes that are left
 --
 -- The fast path of commit_deliveries, for sent outcomes that carry nothing but the id that the platform gave. While no
--- channel has a streak to reset, which is nearly always, no channel is read or written.
+-- channel has a streak to reset and no circuit depends on an answer, which is nearly always, no channel and no rate
+-- group is read or written.
 --
 -- Left         not committed: to be passed to commit_deliveries, in a transaction of its own, because that locks
 --              channels before deliveries. It finds out which of them are stale
@@ -24,7 +25,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _now timestamptz := clock_timestamp();
-    _has_streak boolean := EXISTS (
+    _has_streak boolean := circuits_in_doubt(p_workspace_id) OR EXISTS (
         SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0);
     _drawn text := new_id();
     _first_id bigint := id_start(_drawn);

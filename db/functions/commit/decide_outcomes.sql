@@ -37,10 +37,10 @@ BEGIN
         FROM ROWS FROM (jsonb_to_recordset(p_outcomes) AS (
             delivery_id uuid, result text, provider_message_id text, parts jsonb, meta jsonb, payload_ref text,
             category text, scope text, code text, message text, snippet text, retry_after_ms numeric, migrated_to text,
-            ambiguous boolean, hold boolean
+            ambiguous boolean, hold boolean, answered boolean
         )) WITH ORDINALITY AS o (
             delivery_id, result, provider_message_id, parts, meta, payload_ref, category, scope, code, message, snippet,
-            retry_after_ms, migrated_to, ambiguous, hold, place
+            retry_after_ms, migrated_to, ambiguous, hold, answered, place
         )
         LEFT JOIN LATERAL (
             SELECT d.ctid AS row_place, d.message_id, d.channel_id, d.attempt, d.max_attempts, d.policy, d.trace_id,
@@ -89,7 +89,8 @@ BEGIN
                    SELECT 1
                    FROM storms s
                    WHERE s.platform = r.platform AND s.rate_group = r.rate_group AND s.code = r.code
-               )
+               ),
+               r.result = 'sent' OR (r.result = 'failed' AND coalesce(r.answered, false))
            )::decided_outcome ORDER BY r.place)
     INTO _decided
     FROM reported r;

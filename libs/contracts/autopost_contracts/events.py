@@ -48,6 +48,8 @@ class Action(StrEnum):
     PUBLICATION_FAILED = "publication_failed"
     PUBLICATION_PAUSED = "publication_paused"
     PULL_FAILED = "pull_failed"
+    GROUP_OPENED = "group_opened"
+    GROUP_CLOSED = "group_closed"
 
 
 AUDIT_SCHEMA = "autopost.audit_event"

@@ -9,9 +9,9 @@ from db.support.builders import Tenant, permanent, transient
 from db.support.verified import differences
 from harness.databases import Database
 
-ADOPT = "SELECT adopt_policy($1, $2, $3, $4)"
+ADOPT = "SELECT adopt_policy($1, $2, $3, $4, $5, $6)"
 SECOND = timedelta(seconds=1)
-DEFAULTS = (5, 2 * SECOND, 600 * SECOND, 60 * SECOND)
+DEFAULTS = (5, 2 * SECOND, 600 * SECOND, 60 * SECOND, 2 * SECOND, 60 * SECOND)
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ async def tenant(database: Database) -> Tenant:
 
 
 async def adopt(tenant: Tenant, *policy: Any) -> str | None:
-    before: str | None = await tenant.db.fetchval(ADOPT, *policy)
+    before: str | None = await tenant.db.fetchval(ADOPT, *policy, *DEFAULTS[len(policy) :])
     return before
 
 
