@@ -32,6 +32,8 @@ TELEGRAM_LOOKS = {
     "code": "code",
     "text_link": "link",
 }
+CUT_BY_TELEGRAM = ("bold", "italic", "underline", "strikethrough", "spoiler")
+FOUND_BY_TELEGRAM = ("mention", "hashtag", "cashtag", "bot_command", "url", "email")
 MAX_LOOKS = {
     "strong": "bold",
     "emphasized": "italic",
@@ -125,11 +127,26 @@ def covered(message: dict[str, Any], entity: dict[str, Any]) -> str:
 
 
 def entities_shown(messages: list[dict[str, Any]], looks: dict[str, str]) -> Counter[tuple[str, str, str]]:
+    """Of the entities only those of the author: Telegram also finds tags and addresses."""
     return Counter(
         (looks[entity["type"]], covered(message, entity), entity.get("url", ""))
         for message in messages
-        for entity in message["markup"]
+        for entity in rejoined(message["markup"])
+        if entity["type"] not in FOUND_BY_TELEGRAM
     )
+
+
+def rejoined(markup: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Telegram cuts bold and its like where another entity begins or ends."""
+    whole: list[dict[str, Any]] = []
+    for entity in markup:
+        before = [one for one in whole if one["type"] == entity["type"] and "offset" in one]
+        before = before if entity["type"] in CUT_BY_TELEGRAM else []
+        if before and before[-1]["offset"] + before[-1]["length"] == entity["offset"]:
+            before[-1]["length"] += entity["length"]
+        else:
+            whole.append(dict(entity))
+    return whole
 
 
 def buttons_shown(messages: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:

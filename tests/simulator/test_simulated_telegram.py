@@ -192,8 +192,9 @@ async def test_the_state_of_a_chat_decides_how_a_post_is_refused(client, chat, s
         ({"chat_id": "words"}, "chat not found"),
         ({"chat_id": ""}, "chat_id is empty"),
         ({"text": ""}, "message text is empty"),
-        ({"text": " \n "}, "message text is empty"),
-        ({"text": "<b></b>", "parse_mode": "HTML"}, "message text is empty"),
+        ({"text": " \n "}, "text must be non-empty"),
+        ({"text": "\u200b"}, "text must be non-empty"),
+        ({"text": "<b></b>", "parse_mode": "HTML"}, "text must be non-empty"),
         ({"text": "a" * 4097}, "message is too long"),
         ({"text": "я" * 16385}, "text is too long"),
         ({"parse_mode": "BBCode"}, "unsupported parse_mode"),
@@ -214,15 +215,26 @@ async def test_length_is_counted_in_code_points_after_parsing(client):
     assert answer.body["result"]["entities"] == [{"type": "bold", "offset": 0, "length": 8192}]
 
 
+UNALLOWED = "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"
+WRONG_PORT = "Wrong port number specified in the URL"
+
+
+def wrong_url(url, reason):
+    return f"inline keyboard button URL '{url}' is invalid: {reason}"
+
+
 @pytest.mark.parametrize(
     ("button", "description"),
     [
         ({"text": "a", "callback_data": "x" * 65}, "BUTTON_DATA_INVALID"),
         ({"text": "a", "callback_data": "ы" * 33}, "BUTTON_DATA_INVALID"),
-        ({"text": "a", "callback_data": ""}, "BUTTON_DATA_INVALID"),
-        ({"text": "a", "url": "not an address"}, "BUTTON_URL_INVALID"),
-        ({"text": "a", "url": "javascript://x.y"}, "BUTTON_URL_INVALID"),
-        ({"text": "a"}, "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"),
+        ({"text": "a", "callback_data": ""}, UNALLOWED),
+        ({"text": "a", "url": "not an address"}, wrong_url("not an address", "Disallowed character in URL host")),
+        ({"text": "a", "url": "javascript://x.y"}, wrong_url("javascript://x.y", "Unsupported URL protocol")),
+        ({"text": "a", "url": "https://e.com:99999"}, wrong_url("https://e.com:99999", WRONG_PORT)),
+        ({"text": "", "url": "https://e.com"}, "inline keyboard button text must be non-empty"),
+        ({"text": "a"}, UNALLOWED),
+        ({"url": "https://e.com"}, "can't parse inline keyboard button: Can't find field \"text\""),
     ],
 )
 async def test_a_button_telegram_would_not_take_is_refused(client, button, description):

@@ -1,7 +1,8 @@
 """Parse modes: which entities come out, and which words a mistake is answered with."""
 
 import pytest
-from autopost_simulator.telegram.markup.formatting import Formatted, ParseError, finish
+from autopost_simulator.telegram.markup.finish import finish
+from autopost_simulator.telegram.markup.formatting import Formatted, ParseError
 from autopost_simulator.telegram.markup.parse_html import parse_html
 from autopost_simulator.telegram.markup.parse_markdown import parse_markdown
 from autopost_simulator.telegram.markup.parse_markdown_v2 import parse_markdown_v2
@@ -15,12 +16,12 @@ def seen(formatted: Formatted) -> tuple[str, list[tuple[object, ...]]]:
 @pytest.mark.parametrize(
     ("html", "text", "entities"),
     [
-        ("<b>a</b><STRONG>b</STRONG>", "ab", [("bold", 0, 1), ("bold", 1, 1)]),
-        ("<i>a</i><em>b</em>", "ab", [("italic", 0, 1), ("italic", 1, 1)]),
-        ("<u>a</u><ins>b</ins>", "ab", [("underline", 0, 1), ("underline", 1, 1)]),
-        ("<s>a</s><del>b</del>", "ab", [("strikethrough", 0, 1), ("strikethrough", 1, 1)]),
-        ('<tg-spoiler>a</tg-spoiler><span class="tg-spoiler">b</span>', "ab", [("spoiler", 0, 1), ("spoiler", 1, 1)]),
-        ("<b>a<i>b</i></b>", "ab", [("bold", 0, 2), ("italic", 1, 1)]),
+        ("<b>a</b><STRONG>b</STRONG>", "ab", [("bold", 0, 2)]),
+        ("<i>a</i><em>b</em>", "ab", [("italic", 0, 2)]),
+        ("<u>a</u><ins>b</ins>", "ab", [("underline", 0, 2)]),
+        ("<s>a</s><del>b</del>", "ab", [("strikethrough", 0, 2)]),
+        ('<tg-spoiler>a</tg-spoiler><span class="tg-spoiler">b</span>', "ab", [("spoiler", 0, 2)]),
+        ("<b>a<i>b</i></b>", "ab", [("bold", 0, 1), ("bold", 1, 1), ("italic", 1, 1)]),
         ("<b>a</>", "a", [("bold", 0, 1)]),
         ("😀<b>😀</b>", "😀😀", [("bold", 2, 2)]),
         (
@@ -38,7 +39,7 @@ def seen(formatted: Formatted) -> tuple[str, list[tuple[object, ...]]]:
         ('<tg-emoji emoji-id="42">x</tg-emoji>', "x", [("custom_emoji", 0, 1, "42")]),
         ("&lt;b&gt; &amp; &quot; &#128512; &#x1F600;", '<b> & " 😀 😀', []),
         ("a&nbsp;b & c", "a&nbsp;b & c", []),
-        ("  <b> x </b>  ", "x", [("bold", 0, 1)]),
+        ("  <b> x </b>  ", " x", [("bold", 0, 2)]),
     ],
 )
 def test_html_becomes_text_and_entities(html, text, entities):
@@ -72,7 +73,7 @@ def test_wrong_html_is_named_with_its_place_in_bytes(html, reason):
     ("markdown", "text", "entities"),
     [
         ("*b* _i_ __u__ ~s~ ||p||", "b i u s p", ["bold", "italic", "underline", "strikethrough", "spoiler"]),
-        ("*b _i_*", "b i", ["bold", "italic"]),
+        ("*b _i_*", "b i", ["bold", "bold", "italic"]),
         (r"1\. a\-b \*", "1. a-b *", []),
         ("`a.b-c`", "a.b-c", ["code"]),
         ("```\na.b\n```", "a.b", ["pre"]),
@@ -101,8 +102,10 @@ def test_markdown_v2_keeps_the_language_of_a_block():
         ("end.", "Character '.' is reserved and must be escaped with the preceding '\\'"),
         ("я *b", "Can't find end of Bold entity at byte offset 3"),
         ("_i", "Can't find end of Italic entity at byte offset 0"),
-        ("[x](http", "Can't find end of a URL at byte offset 3"),
-        ("![x](http://a)", "Custom emoji entity must contain a tg://emoji URL"),
+        ("[x](http", "Can't find end of a URL at byte offset 4"),
+        ("![x]", "The entity must contain a tg://emoji or tg://time URL"),
+        ("![x](http://a)", "Invalid tg://emoji or tg://time URL specified"),
+        ("```\na`b\n```", "Can't find end of Pre entity at byte offset 0"),
     ],
 )
 def test_wrong_markdown_v2_is_named(markdown, reason):

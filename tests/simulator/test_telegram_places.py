@@ -220,13 +220,35 @@ async def test_options_that_only_visible_media_has(client):
         ({"link_preview_options": {"show_above_text": True}}, {"show_above_text": True}),
         ({"disable_web_page_preview": True}, {"is_disabled": True}),
         (
-            {"disable_web_page_preview": True, "link_preview_options": {"prefer_small_media": True}},
-            {"prefer_small_media": True},
+            {"disable_web_page_preview": True, "link_preview_options": {"show_above_text": True}},
+            {"show_above_text": True},
+        ),
+        (
+            {"link_preview_options": {"prefer_small_media": True, "url": "https://example.org/a"}},
+            {"prefer_small_media": True, "url": "https://example.org/a"},
+        ),
+        (
+            {"link_preview_options": {"is_disabled": True, "prefer_large_media": True, "url": "https://example.org/a"}},
+            {"is_disabled": True},
         ),
     ],
 )
 async def test_the_preview_of_a_link_is_as_it_was_asked_for(client, params, shown):
     assert (await client.send("https://example.org", **params)).body["result"]["link_preview_options"] == shown
+
+
+@pytest.mark.parametrize("size", ["prefer_small_media", "prefer_large_media"])
+async def test_the_size_of_a_preview_is_ignored_without_its_address(client, size):
+    answer = await client.send("https://example.org", link_preview_options={size: True})
+
+    assert "link_preview_options" not in answer.body["result"]
+
+
+@pytest.mark.parametrize(("text", "status"), [("", 400), ("\u200b", 200)])
+async def test_with_the_address_of_a_preview_the_text_may_be_invisible(client, text, status):
+    address = {"url": "https://example.org/a"}
+
+    assert (await client.send(text, link_preview_options=address)).status == status
 
 
 @pytest.mark.parametrize("kind", ["photo", "video", "document", "audio", "animation"])

@@ -7,13 +7,13 @@ from typing import Any
 from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.telegram import shapes
-from autopost_simulator.telegram.keyboard import inline_keyboard
+from autopost_simulator.telegram.keyboard import inline_keyboard, refuse_buttons_in
 from autopost_simulator.telegram.markup.formatting import Formatted
-from autopost_simulator.telegram.options import link_preview
+from autopost_simulator.telegram.options import has_address, link_preview
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, role
 from autopost_simulator.telegram.refusal import named
-from autopost_simulator.telegram.text import caption, message_text, refuse_long_caption
+from autopost_simulator.telegram.text import caption, message_text, raw_text, refuse_long_caption
 from autopost_simulator.world import Bot, Chat, ChatPost, World
 
 DELETABLE_FOR = timedelta(hours=48)
@@ -25,12 +25,14 @@ class Changing:
         self._clock = clock
 
     def edit_text(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
-        written = message_text(params, too_long="edited_message_is_too_long")
+        preview = link_preview(params)
+        raw = raw_text(params)
         chat, post = self._to_edit(bot, params)
         if "media" in post.extra:
             raise named("no_text_to_edit")
+        written = message_text(raw, may_be_empty=has_address(preview), too_long="edited_message_is_too_long")
         extra = {name: value for name, value in post.extra.items() if name != "link_preview_options"}
-        return self._edit(chat, post, written, params, extra | link_preview(params), call)
+        return self._edit(chat, post, written, params, extra | preview, call)
 
     def edit_caption(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         written = caption(params)
@@ -76,6 +78,7 @@ class Changing:
         """Buttons are removed unless they are given again."""
         now = self._clock.now()
         buttons = inline_keyboard(params)
+        refuse_buttons_in(chat, buttons)
         edited = replace(post, text=written.text, markup=written.entities, buttons=buttons, extra=extra)
         if edited == post:
             raise named("message_is_not_modified")

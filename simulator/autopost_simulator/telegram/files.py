@@ -33,7 +33,7 @@ _FOLDERS: dict[MediaKind, str] = {
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class HeldFile:
+class TelegramFile:
     """``attributes`` are the fields that Telegram returns for its kind, such as ``width`` or ``performer``."""
 
     kind: MediaKind
@@ -61,13 +61,13 @@ class TelegramFiles:
     def __init__(self, spool: Spool | None = None, *, kept: int = FILES_KEPT) -> None:
         self._spool = spool or Spool()
         self._kept = kept
-        self._known: dict[tuple[int, str], HeldFile] = {}
-        self._by_unique_id: dict[str, HeldFile] = {}
+        self._known: dict[tuple[int, str], TelegramFile] = {}
+        self._by_unique_id: dict[str, TelegramFile] = {}
 
     def store(self, content: bytes) -> str:
         return self._spool.put(content)
 
-    def keep(self, bot: Bot, file: HeldFile) -> HeldFile:
+    def keep(self, bot: Bot, file: TelegramFile) -> TelegramFile:
         self._known.pop((bot.id, file.unique_id), None)
         self._known[bot.id, file.unique_id] = file
         self._by_unique_id[file.unique_id] = file
@@ -77,10 +77,10 @@ class TelegramFiles:
             self._by_unique_id.pop(oldest[1], None)
         return file
 
-    def id_for(self, bot: Bot, file: HeldFile) -> str:
+    def id_for(self, bot: Bot, file: TelegramFile) -> str:
         return file_ids.write(FileId(bot.id, file.kind, file.unique_id))
 
-    def sent_again(self, bot: Bot, text: str, kind: MediaKind) -> HeldFile:
+    def sent_again(self, bot: Bot, text: str, kind: MediaKind) -> TelegramFile:
         try:
             file_id = file_ids.read(text)
         except FileIdError as reason:
@@ -98,7 +98,7 @@ class TelegramFiles:
         except FileIdError:
             return False
 
-    def to_download(self, bot: Bot, text: str) -> HeldFile:
+    def to_download(self, bot: Bot, text: str) -> TelegramFile:
         """The file that ``getFile`` describes."""
         if not text:
             raise named("file_id_not_specified")
@@ -113,14 +113,14 @@ class TelegramFiles:
             raise named("file_is_too_big")
         return file
 
-    def at(self, bot: Bot, path: str) -> HeldFile | None:
+    def at(self, bot: Bot, path: str) -> TelegramFile | None:
         file = self._known.get((bot.id, PurePosixPath(path).stem))
         return file if file is not None and file.path == path and file.size <= LARGEST_DOWNLOAD else None
 
-    def by_unique_id(self, unique_id: str) -> HeldFile | None:
+    def by_unique_id(self, unique_id: str) -> TelegramFile | None:
         return self._by_unique_id.get(unique_id)
 
-    def content(self, file: HeldFile) -> bytes | None:
+    def content(self, file: TelegramFile) -> bytes | None:
         return self._spool.get(file.sha256)
 
     def clear(self) -> None:

@@ -10,6 +10,9 @@ from autopost_simulator.telegram.place import topic
 from autopost_simulator.telegram.refusal import TelegramError, named
 from autopost_simulator.world import Chat
 
+_OF_ADDRESS = ("url", "prefer_small_media", "prefer_large_media")
+_PREVIEW = ("is_disabled", "url", "prefer_small_media", "prefer_large_media", "show_above_text")
+
 
 def common_options(chat: Chat, params: Params) -> dict[str, Any]:
     """Fields that any message can have; disable_notification is not among them."""
@@ -23,10 +26,18 @@ def common_options(chat: Chat, params: Params) -> dict[str, Any]:
 
 
 def link_preview(params: Params) -> dict[str, Any]:
-    options = _object(params, "link_preview_options")
-    if options is None and params.flag("disable_web_page_preview"):
-        options = {"is_disabled": True}
-    return {"link_preview_options": options} if options else {}
+    """The size of the media is ignored without ``url``, and ``url`` where the preview is disabled."""
+    options = _object(params, "link_preview_options", "link preview options")
+    if options is None:
+        options = {"is_disabled": params.flag("disable_web_page_preview")}
+    if options.get("is_disabled") or not options.get("url"):
+        options = {name: value for name, value in options.items() if name not in _OF_ADDRESS}
+    kept = {name: value for name, value in options.items() if name in _PREVIEW and value}
+    return {"link_preview_options": kept} if kept else {}
+
+
+def has_address(preview: dict[str, Any]) -> bool:
+    return "url" in preview.get("link_preview_options", {})
 
 
 def _reply_to(chat: Chat, params: Params) -> dict[str, Any]:
@@ -44,18 +55,18 @@ def _reply_to(chat: Chat, params: Params) -> dict[str, Any]:
 
 
 def _reply_target(params: Params) -> tuple[int | None, bool]:
-    reply = _object(params, "reply_parameters")
+    reply = _object(params, "reply_parameters", "reply parameters")
     if reply is None:
         return params.integer("reply_to_message_id"), params.flag("allow_sending_without_reply")
     target = reply.get("message_id")
     return target if isinstance(target, int) else None, bool(reply.get("allow_sending_without_reply"))
 
 
-def _object(params: Params, name: str) -> dict[str, Any] | None:
+def _object(params: Params, name: str, called: str) -> dict[str, Any] | None:
     try:
         value = params.structure(name)
     except msgspec.DecodeError:
-        value = ""
+        raise TelegramError(400, f"Bad Request: can't parse {called} JSON object") from None
     if value is None or isinstance(value, dict):
         return value
-    raise TelegramError(400, f"Bad Request: can't parse {name.replace('_', ' ')} JSON object")
+    raise TelegramError(400, f"Bad Request: object expected as {called}")

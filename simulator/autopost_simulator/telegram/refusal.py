@@ -33,6 +33,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "media_caption_too_long": (400, "Bad Request: MEDIA_CAPTION_TOO_LONG"),
     "unsupported_parse_mode": (400, "Bad Request: unsupported parse_mode"),
     "cant_parse_entities": (400, "Bad Request: can't parse entities: {reason}"),
+    "cant_parse_message_entity": (400, "Bad Request: can't parse MessageEntity: {reason}"),
     "cant_parse_json": (400, "Bad Request: can't parse request body as JSON"),
     "boundary_not_found": (400, "Bad Request: boundary not found"),
     "cant_parse_media_json": (400, "Bad Request: can't parse media JSON object"),
@@ -40,6 +41,22 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "cant_parse_input_media": (400, "Bad Request: can't parse InputMedia: {reason}"),
     "cant_parse_reply_markup": (400, "Bad Request: can't parse reply keyboard markup JSON object"),
     "cant_parse_button": (400, "Bad Request: can't parse inline keyboard button: {reason}"),
+    "object_expected_as_reply_markup": (400, "Bad Request: object expected as reply markup"),
+    "keyboard_must_be_an_array": (400, 'Bad Request: field "inline_keyboard" must be of type Array'),
+    "keyboard_must_be_arrays": (
+        400,
+        'Bad Request: field "inline_keyboard" of the InlineKeyboardMarkup must be an Array of Arrays',
+    ),
+    "button_text_must_be_non_empty": (400, "Bad Request: inline keyboard button text must be non-empty"),
+    "button_url_is_wrong": (400, "Bad Request: inline keyboard button {kind}URL '{url}' is invalid: {reason}"),
+    "user_link_in_button": (400, "Bad Request: link to a user can't be used in {kind} URL buttons"),
+    "cant_use_button_in_channel": (
+        400,
+        "Bad Request: can't use {button} button in a channel chat, because users will not be able to use the button "
+        "without knowing bot's username",
+    ),
+    "button_type_invalid": (400, "Bad Request: BUTTON_TYPE_INVALID"),
+    "button_copy_text_invalid": (400, "Bad Request: BUTTON_COPY_TEXT_INVALID"),
     "button_url_invalid": (400, "Bad Request: BUTTON_URL_INVALID"),
     "button_data_invalid": (400, "Bad Request: BUTTON_DATA_INVALID"),
     "reply_markup_is_too_long": (400, "Bad Request: reply markup is too long"),
@@ -101,6 +118,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
 }
 
 _EXAMPLES = {
+    "button": "switch_inline_query",
     "chat": "channel",
     "code": "WEBPAGE_MEDIA_EMPTY",
     "content": "text messages",
@@ -110,6 +128,7 @@ _EXAMPLES = {
     "reason": 'Unsupported start tag "p" at byte offset 0',
     "size": "10485761",
     "type": "Document",
+    "url": "http://localhost/",
     "wanted": "Photo",
 }
 

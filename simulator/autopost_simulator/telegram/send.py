@@ -7,17 +7,17 @@ from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.limits import Windows
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.album import read_album, refuse_animation_in_disguise
-from autopost_simulator.telegram.files import HeldFile, TelegramFiles
-from autopost_simulator.telegram.keyboard import inline_keyboard
+from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
+from autopost_simulator.telegram.keyboard import inline_keyboard, refuse_buttons_in
 from autopost_simulator.telegram.markup.formatting import Formatted
 from autopost_simulator.telegram.media import RequestedMedia, read_piece
-from autopost_simulator.telegram.options import common_options, link_preview
+from autopost_simulator.telegram.options import common_options, has_address, link_preview
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, refuse_without_rights
 from autopost_simulator.telegram.refusal import RefusedInside, TelegramRateLimited, named
 from autopost_simulator.telegram.standing import MediaKind
 from autopost_simulator.telegram.take_in import Intake
-from autopost_simulator.telegram.text import message_text, refuse_long_caption
+from autopost_simulator.telegram.text import message_text, raw_text, refuse_long_caption
 from autopost_simulator.world import Bot, Chat, ChatPost, World
 
 
@@ -31,11 +31,14 @@ class Sending:
         self._albums = 0
 
     def message(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
-        formatted = message_text(params)
+        preview = link_preview(params)
+        raw = raw_text(params)
         buttons = inline_keyboard(params)
         chat = find_chat(self._world, params, "write")
         refuse_without_rights(chat, "text")
-        extra = common_options(chat, params) | link_preview(params)
+        refuse_buttons_in(chat, buttons)
+        formatted = message_text(raw, may_be_empty=has_address(preview))
+        extra = common_options(chat, params) | preview
         self._take_slot(bot, chat)
         return self._show(bot, chat, formatted, buttons, extra, call)
 
@@ -43,6 +46,7 @@ class Sending:
         piece = read_piece(params, kind)
         buttons = inline_keyboard(params)
         chat = find_chat(self._world, params, "write")
+        refuse_buttons_in(chat, buttons)
         extra = common_options(chat, params)
         file = self._intake.take_in(bot, piece)
         refuse_long_caption(piece.caption)
@@ -66,7 +70,7 @@ class Sending:
             for piece, file in zip(pieces, files, strict=True)
         ]
 
-    def _album_item(self, bot: Bot, piece: RequestedMedia, number: int) -> HeldFile:
+    def _album_item(self, bot: Bot, piece: RequestedMedia, number: int) -> TelegramFile:
         try:
             return self._intake.take_in(bot, piece)
         except RefusedInside as refused:
@@ -78,7 +82,7 @@ class Sending:
         self._albums += 1
         return {"media_group_id": str(13_000_000_000_000_000 + self._albums)}
 
-    def _media_extra(self, bot: Bot, piece: RequestedMedia, file: HeldFile) -> dict[str, Any]:
+    def _media_extra(self, bot: Bot, piece: RequestedMedia, file: TelegramFile) -> dict[str, Any]:
         fields = shapes.media_fields(file, self._files.id_for(bot, file))
         return {"media": shapes.media_shown(file)} | fields | piece.options
 

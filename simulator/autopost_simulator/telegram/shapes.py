@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from autopost_simulator.telegram.files import HeldFile
+from autopost_simulator.telegram.files import TelegramFile
 from autopost_simulator.world import Bot, Chat, ChatPost
 
 
@@ -58,7 +58,7 @@ def _written(text: str, entities: str, post: ChatPost) -> dict[str, Any]:
     return {text: post.text, entities: post.markup} if post.markup else {text: post.text}
 
 
-def media_fields(file: HeldFile, file_id: str) -> dict[str, Any]:
+def media_fields(file: TelegramFile, file_id: str) -> dict[str, Any]:
     """The fields of a message for its media; an animation also has the field ``document``."""
     known = {"file_id": file_id, "file_unique_id": file.unique_id, "file_size": file.size}
     if file.kind == "photo":
@@ -72,7 +72,7 @@ def media_fields(file: HeldFile, file_id: str) -> dict[str, Any]:
     return {file.kind: fields}
 
 
-def media_shown(file: HeldFile) -> list[dict[str, Any]]:
+def media_shown(file: TelegramFile) -> list[dict[str, Any]]:
     """``extra["media"]`` of a post, as the page and the tests read it; the bytes are at ``url``."""
     return [
         {
@@ -88,7 +88,7 @@ def media_shown(file: HeldFile) -> list[dict[str, Any]]:
     ]
 
 
-def file_path(file: HeldFile, file_id: str) -> dict[str, Any]:
+def file_path(file: TelegramFile, file_id: str) -> dict[str, Any]:
     return {
         "file_id": file_id,
         "file_unique_id": file.unique_id,

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from autopost_simulator.image_size import picture
-from autopost_simulator.telegram.files import HeldFile, TelegramFiles
+from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
 from autopost_simulator.telegram.media import RequestedMedia
 from autopost_simulator.telegram.params import MultipartFile
 from autopost_simulator.telegram.refusal import RefusedInside, named
@@ -26,7 +26,7 @@ class Intake:
         self._files = files
         self._web = web
 
-    def take_in(self, bot: Bot, piece: RequestedMedia) -> HeldFile:
+    def take_in(self, bot: Bot, piece: RequestedMedia) -> TelegramFile:
         """A file id keeps its attributes; those of the call are ignored, as in Telegram."""
         if isinstance(piece.source, MultipartFile):
             return self._uploaded(bot, piece, piece.source)
@@ -34,7 +34,7 @@ class Intake:
             return self._fetched(bot, piece, full_address(piece.source))
         return self._files.sent_again(bot, piece.source, piece.kind)
 
-    def _uploaded(self, bot: Bot, piece: RequestedMedia, upload: MultipartFile) -> HeldFile:
+    def _uploaded(self, bot: Bot, piece: RequestedMedia, upload: MultipartFile) -> TelegramFile:
         size = len(upload.content)
         if size > LARGEST_UPLOAD:
             raise named("entity_too_large")
@@ -44,17 +44,19 @@ class Intake:
             raise named("photo_is_too_big", size=size)
         return self._keep(bot, piece, upload.content, upload.name, _content_type(piece.kind, upload.name))
 
-    def _fetched(self, bot: Bot, piece: RequestedMedia, url: str) -> HeldFile:
+    def _fetched(self, bot: Bot, piece: RequestedMedia, url: str) -> TelegramFile:
         page = self._web.fetch(url, piece.kind)
         name = PurePosixPath(urlsplit(url).path).name or None
         return self._keep(bot, piece, page.body, name, page.content_type)
 
-    def _keep(self, bot: Bot, piece: RequestedMedia, content: bytes, name: str | None, content_type: str) -> HeldFile:
+    def _keep(
+        self, bot: Bot, piece: RequestedMedia, content: bytes, name: str | None, content_type: str
+    ) -> TelegramFile:
         attributes = piece.attributes
         if piece.kind == "photo":
             name = None
             attributes, content_type = _checked_photo(content)
-        file = HeldFile(
+        file = TelegramFile(
             kind=piece.kind,
             sha256=self._files.store(content),
             size=len(content),

@@ -4,12 +4,14 @@ from typing import Any
 
 import msgspec
 
-from autopost_simulator.telegram.markup.formatting import Entity, Formatted, ParseError, Parser, finish
+from autopost_simulator.telegram.markup.finish import TextError, finish
+from autopost_simulator.telegram.markup.formatting import Entity, Formatted, ParseError, Parser
+from autopost_simulator.telegram.markup.given_entities import UnusableEntity, read_entity
 from autopost_simulator.telegram.markup.parse_html import parse_html
 from autopost_simulator.telegram.markup.parse_markdown import parse_markdown
 from autopost_simulator.telegram.markup.parse_markdown_v2 import parse_markdown_v2
 from autopost_simulator.telegram.params import Params
-from autopost_simulator.telegram.refusal import named
+from autopost_simulator.telegram.refusal import TelegramError, named
 
 RAW_BYTES = 32_768
 TEXT_LENGTH = 4_096
@@ -18,11 +20,16 @@ CAPTION_LENGTH = 1_024
 _PARSERS: dict[str, Parser] = {"html": parse_html, "markdown": parse_markdown, "markdownv2": parse_markdown_v2}
 
 
-def message_text(params: Params, *, too_long: str = "message_is_too_long") -> Formatted:
-    """Lengths are measured after parsing, in code points."""
-    formatted = _formatted(params, "text", "entities")
-    if not formatted.text:
+def raw_text(params: Params) -> Formatted:
+    """Parsed but not measured: Telegram looks for the chat in between."""
+    if not params.text("text"):
         raise named("message_text_is_empty")
+    return _formatted(params, "text", "entities")
+
+
+def message_text(raw: Formatted, *, may_be_empty: bool = False, too_long: str = "message_is_too_long") -> Formatted:
+    """Lengths are measured after parsing, in code points. With the address of a preview the text may be empty."""
+    formatted = finished(raw, may_be_empty=may_be_empty)
     if len(formatted.text) > TEXT_LENGTH:
         raise named(too_long)
     return formatted
@@ -30,12 +37,19 @@ def message_text(params: Params, *, too_long: str = "message_is_too_long") -> Fo
 
 def caption(params: Params) -> Formatted:
     """A caption may be empty. For an album, ``params`` are those of the item."""
-    return _formatted(params, "caption", "caption_entities")
+    return finished(_formatted(params, "caption", "caption_entities"), may_be_empty=True)
 
 
 def refuse_long_caption(written: Formatted) -> None:
     if len(written.text) > CAPTION_LENGTH:
         raise named("message_caption_is_too_long")
+
+
+def finished(raw: Formatted, *, may_be_empty: bool) -> Formatted:
+    try:
+        return finish(raw, may_be_empty=may_be_empty)
+    except TextError as reason:
+        raise TelegramError(400, f"Bad Request: {reason}") from None
 
 
 def _formatted(params: Params, name: str, entities: str) -> Formatted:
@@ -46,30 +60,25 @@ def _formatted(params: Params, name: str, entities: str) -> Formatted:
         raise named("text_is_too_long")
     mode = params.text("parse_mode").lower()
     if mode in ("", "none"):
-        return finish(Formatted(raw, _given(params, entities)))
+        return Formatted(raw, _given(params, entities))
     if mode not in _PARSERS:
         raise named("unsupported_parse_mode")
     try:
-        return finish(_PARSERS[mode](raw))
+        return _PARSERS[mode](raw)
     except ParseError as reason:
         raise named("cant_parse_entities", reason=str(reason)) from None
 
 
 def _given(params: Params, name: str) -> list[Entity]:
-    """Entities given by the caller."""
+    """Entities given by the caller; what is no array is ignored."""
     try:
-        given: Any = params.structure(name) or []
-        return [_checked(entity) for entity in msgspec.convert(given, list[dict[str, Any]])]
-    except (msgspec.DecodeError, msgspec.ValidationError):
-        raise named("cant_parse_entities", reason="expected an array of MessageEntity") from None
-
-
-def _checked(entity: dict[str, Any]) -> Entity:
-    msgspec.convert(entity, _MessageEntity)
-    return entity
-
-
-class _MessageEntity(msgspec.Struct):
-    type: str
-    offset: int
-    length: int
+        given: Any = params.structure(name)
+    except msgspec.DecodeError:
+        return []
+    try:
+        read = [read_entity(entity) for entity in given] if isinstance(given, list) else []
+    except UnusableEntity as reason:
+        raise named("cant_parse_message_entity", reason=str(reason)) from None
+    except TextError as reason:
+        raise TelegramError(400, f"Bad Request: {reason}") from None
+    return [entity for entity in read if entity is not None]

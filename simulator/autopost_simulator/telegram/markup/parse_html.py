@@ -1,9 +1,10 @@
-"""The HTML parser of the Bot API: few tags, four named entities, strict errors."""
+"""The HTML parser of the Bot API: few tags, four named references, strict errors."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from autopost_simulator.telegram.markup.formatting import EntityBuilder, Formatted, ParseError, byte_offset
+from autopost_simulator.telegram.markup.formatting import Entity, EntityBuilder, Formatted, ParseError, byte_offset
+from autopost_simulator.telegram.markup.time_links import custom_emoji, date_time, lenient_integer
 
 _SIMPLE = {
     "b": "bold",
@@ -21,19 +22,25 @@ _SIMPLE = {
 TAGS = frozenset(_SIMPLE) | {"a", "code", "pre", "blockquote", "tg-emoji", "tg-time"}
 
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
-_REFERENCE = re.compile(r"&(?:#x(?P<hex>[0-9a-fA-F]{1,6})|#(?P<dec>[0-9]{1,7})|(?P<name>lt|gt|amp|quot));?")
-_TAG_NAME = re.compile(r"[^\s>]*")
-_ATTRIBUTE_NAME = re.compile(r"[^\s=>]*")
+_REFERENCE = re.compile(r"&(?:#(?:x(?P<hex>[0-9a-fA-F]*)|(?P<dec>[0-9]*))|(?P<name>[A-Za-z]*));?")
+_LONGEST_NUMBER = 9  # characters, with & and #
+_SPACE = r" \t\r\n\0\v"
+_TAG_NAME = re.compile(rf"[^{_SPACE}>]*")
+_ATTRIBUTE_NAME = re.compile(rf"[^{_SPACE}=>/\"']*")
 _BARE_VALUE = re.compile(r"[0-9A-Za-z.-]*")
 _PLAIN = re.compile(r"[^<&]*")
-_SPACES = re.compile(r"\s*")
+_SPACES = re.compile(rf"[{_SPACE}]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True)
 class _Tag:
+    """``argument`` is the value that matters for this tag: an address, a language, an identifier."""
+
     name: str
     mark: tuple[int, int]
-    attributes: dict[str, str] = field(default_factory=dict)
+    argument: str = ""
+    unix_time: int = 0
 
 
 def parse_html(text: str) -> Formatted:
@@ -59,7 +66,18 @@ class _HtmlParser:
                 self._start_tag()
         if self._open:
             raise ParseError(f'Can\'t find end tag corresponding to start tag "{self._open[-1].name}"')
-        return self._out.formatted()
+        return self._checked(self._out.formatted())
+
+    def _checked(self, formatted: Formatted) -> Formatted:
+        if _SURROGATE.search(formatted.text):
+            raise ParseError(
+                "Text contains invalid Unicode characters after decoding HTML entities, "
+                "check for unmatched surrogate code units"
+            )
+        for entity in formatted.entities:
+            if entity["type"] == "code":
+                entity.pop("language", None)
+        return formatted
 
     def _character(self) -> str:
         reference = _REFERENCE.match(self._source, self._at)
@@ -74,13 +92,13 @@ class _HtmlParser:
         begin = self._at
         self._at += 1
         name = self._token(_TAG_NAME).lower()
-        if self._at == len(self._source):
+        if not self._peek():
             raise self._error("Unclosed start tag", begin)
         if name not in TAGS:
             raise self._error(f'Unsupported start tag "{name}"', begin)
         tag = _Tag(name, self._out.mark())
         self._attributes(tag, begin)
-        if name == "span" and tag.attributes.get("class") != "tg-spoiler":
+        if name == "span" and tag.argument != "spoiler":
             raise self._error('Tag "span" must have class "tg-spoiler"', begin)
         self._open.append(tag)
 
@@ -90,38 +108,41 @@ class _HtmlParser:
             if self._peek() == ">":
                 self._at += 1
                 return
-            name = self._token(_ATTRIBUTE_NAME).lower()
-            if not self._peek():
-                raise self._error("Unclosed start tag", begin)
+            name = self._token(_ATTRIBUTE_NAME)
             if not name:
                 raise self._error(f'Empty attribute name in the tag "{tag.name}"', begin)
-            tag.attributes[name] = self._attribute_value(begin)
+            self._token(_SPACES)
+            if self._peek() == "=":
+                _set(tag, name, self._attribute_value(tag, begin))
+            elif not self._peek():
+                raise self._error(f'Unclosed start tag "{tag.name}"', begin)
+            elif (tag.name, name) == ("blockquote", "expandable"):
+                tag.argument = "1"
 
-    def _attribute_value(self, begin: int) -> str:
-        """Empty for an attribute without value."""
-        self._token(_SPACES)
-        if self._peek() != "=":
-            return ""
+    def _attribute_value(self, tag: _Tag, begin: int) -> str:
         self._at += 1
         self._token(_SPACES)
         quote = self._peek()
-        if quote and quote in "\"'":
-            return self._quoted(quote, begin)
-        value = self._token(_BARE_VALUE).lower()
+        if not quote:
+            raise self._error(f'Unclosed start tag "{tag.name}"', begin)
+        value = self._quoted(quote) if quote in "\"'" else self._name_token()
         if not self._peek():
             raise self._error("Unclosed start tag", begin)
-        if not self._peek().isspace() and self._peek() != ">":
+        return value
+
+    def _name_token(self) -> str:
+        begin = self._at
+        value = self._token(_BARE_VALUE).lower()
+        if self._peek() and self._peek() not in " \t\r\n\0\v>":
             raise self._error("Unexpected end of name token", begin)
         return value
 
-    def _quoted(self, quote: str, begin: int) -> str:
+    def _quoted(self, quote: str) -> str:
         self._at += 1
         value = []
         while self._peek() and self._peek() != quote:
             value.append(self._character())
-        if not self._peek():
-            raise self._error("Unclosed start tag", begin)
-        self._at += 1
+        self._at += bool(self._peek())
         return "".join(value)
 
     def _end_tag(self) -> None:
@@ -134,46 +155,54 @@ class _HtmlParser:
         if self._peek() != ">":
             raise self._error("Unclosed end tag", begin)
         self._at += 1
-        tag = self._open.pop()
+        tag = self._open[-1]
         if name not in ("", tag.name):
             where = byte_offset(self._source, begin)
             raise ParseError(f'Unmatched end tag at byte offset {where}, expected "</{tag.name}>", found "</{name}>"')
-        self._emit(tag)
+        if self._out.length > tag.mark[0]:
+            self._emit(tag)
+        self._open.pop()
 
     def _emit(self, tag: _Tag) -> None:
         match tag.name:
             case "a":
-                self._out.link(tag.mark, tag.attributes.get("href", ""))
+                self._out.link(tag.mark, tag.argument or None)
             case "code":
                 self._emit_code(tag)
             case "pre":
                 self._emit_pre(tag)
             case "blockquote":
-                kind = "expandable_blockquote" if "expandable" in tag.attributes else "blockquote"
-                self._out.entity(kind, tag.mark)
+                self._out.entity("expandable_blockquote" if tag.argument else "blockquote", tag.mark)
             case "tg-emoji":
-                self._out.entity("custom_emoji", tag.mark, custom_emoji_id=tag.attributes.get("emoji-id", ""))
+                self._out.entity("custom_emoji", tag.mark, **custom_emoji(tag.argument))
             case "tg-time":
-                self._emit_time(tag)
+                shown = date_time(tag.unix_time, tag.argument)
+                if tag.unix_time > 0:
+                    self._out.entity("date_time", tag.mark, **shown)
             case simple:
                 self._out.entity(_SIMPLE[simple], tag.mark)
 
     def _emit_code(self, tag: _Tag) -> None:
-        language = tag.attributes.get("class", "")
-        inside_pre = bool(self._open) and self._open[-1].name == "pre"
-        if inside_pre and language.startswith("language-"):
-            self._open[-1].attributes["language"] = language.removeprefix("language-")
-        elif not inside_pre:
-            self._out.entity("code", tag.mark)
-
-    def _emit_time(self, tag: _Tag) -> None:
-        unix, shown = tag.attributes.get("unix", ""), tag.attributes.get("format", "")
-        if unix.isascii() and unix.isdigit():
-            self._out.entity("date_time", tag.mark, unix_time=int(unix), date_time_format=shown)
+        """``<code class="language-…">`` gives the ``<pre>`` of the same range its language."""
+        inner = self._same_range(tag, "pre")
+        if inner is not None and tag.argument:
+            inner["language"] = tag.argument
+        else:
+            self._out.entity("code", tag.mark, language=tag.argument)
 
     def _emit_pre(self, tag: _Tag) -> None:
-        language = tag.attributes.get("language", "")
-        self._out.entity("pre", tag.mark, **({"language": language} if language else {}))
+        inner = self._same_range(tag, "code")
+        if inner is not None and inner["language"]:
+            inner["type"] = "pre"
+        else:
+            self._out.entity("pre", tag.mark)
+
+    def _same_range(self, tag: _Tag, kind: str) -> Entity | None:
+        last = self._out.entities[-1] if self._out.entities else None
+        if last is None or last["type"] != kind or (kind == "pre" and "language" in last):
+            return None
+        same = (last["offset"], last["length"]) == (tag.mark[0], self._out.length - tag.mark[0])
+        return last if same else None
 
     def _peek(self) -> str:
         return self._source[self._at : self._at + 1]
@@ -189,11 +218,29 @@ class _HtmlParser:
         return ParseError(f"{what} at byte offset {byte_offset(self._source, position)}")
 
 
+def _set(tag: _Tag, name: str, value: str) -> None:
+    """Names of attributes are case-sensitive, and unknown ones are ignored."""
+    match tag.name, name:
+        case ("a", "href") | ("tg-emoji", "emoji-id") | ("tg-time", "format"):
+            tag.argument = value
+        case ("code", "class") if value.startswith("language-"):
+            tag.argument = value.removeprefix("language-")
+        case ("span", "class") if value.startswith("tg-"):
+            tag.argument = value.removeprefix("tg-")
+        case ("blockquote", "expandable"):
+            tag.argument = "1"
+        case ("tg-time", "unix"):
+            tag.unix_time = lenient_integer(value)
+        case _:
+            pass
+
+
 def _decode(reference: re.Match[str]) -> str | None:
-    """``None`` for a number that is not a character; the text then stays as it was written."""
-    if reference["name"]:
-        return _NAMED[reference["name"]]
-    code = int(reference["hex"], 16) if reference["hex"] else int(reference["dec"])
-    if code == 0 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+    """``None`` for what is no character; the text then stays as it was written."""
+    if reference["name"] is not None:
+        return _NAMED.get(reference["name"])
+    digits, base = (reference["dec"], 10) if reference["hex"] is None else (reference["hex"], 16)
+    code = int(digits, base) if digits else 0
+    if code == 0 or code >= 0x10FFFF or len(reference[0].removesuffix(";")) > _LONGEST_NUMBER:
         return None
     return chr(code)

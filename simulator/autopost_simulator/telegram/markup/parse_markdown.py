@@ -3,23 +3,26 @@
 import re
 
 from autopost_simulator.telegram.markup.formatting import EntityBuilder, Formatted, ParseError, byte_offset
+from autopost_simulator.telegram.markup.parse_markdown_v2 import skip_line_break
 
 _MARKS = "_*`["
-_LANGUAGE = re.compile(r"([^\s`]+)(?=\s)")
+_PLAIN = re.compile(r"[^\\_*`\[]+")
+_LANGUAGE = re.compile(r"([^ \t\r\n\0\v`]+)(?=[ \t\r\n\0\v])")
 
 
 def parse_markdown(text: str) -> Formatted:
     out = EntityBuilder()
     at = 0
     while at < len(text):
-        if text[at] == "\\" and text[at + 1 : at + 2] and text[at + 1] in _MARKS:
-            out.add(text[at + 1])
-            at += 2
-        elif text[at] in _MARKS:
-            at = _entity(text, at, out)
+        if plain := _PLAIN.match(text, at):
+            out.add(plain[0])
+            at = plain.end()
+        elif text[at] == "\\":
+            escaped = text[at + 1 : at + 2] and text[at + 1] in _MARKS
+            out.add(text[at + 1] if escaped else "\\")
+            at += 2 if escaped else 1
         else:
-            out.add(text[at])
-            at += 1
+            at = _entity(text, at, out)
     return out.formatted()
 
 
@@ -40,9 +43,7 @@ def _entity(text: str, begin: int, out: EntityBuilder) -> int:
 def _pre(text: str, begin: int, out: EntityBuilder) -> int:
     start = begin + 3
     language = _LANGUAGE.match(text, start)
-    start = language.end() if language else start
-    if text[start : start + 1] == "\n":
-        start += 1
+    start = skip_line_break(text, language.end() if language else start)
     end = _find(text, "```", start, begin)
     place = out.mark()
     out.add(text[start:end])
@@ -51,8 +52,11 @@ def _pre(text: str, begin: int, out: EntityBuilder) -> int:
 
 
 def _link(text: str, after: int, place: tuple[int, int], out: EntityBuilder) -> int:
+    """Without a text there is no link, and what follows in brackets is text."""
+    if place[0] == out.length:
+        return after
     if text[after : after + 1] != "(":
-        out.link(place, "")
+        out.link(place, None)
         return after
     end = text.find(")", after)
     end = len(text) if end < 0 else end
