@@ -29,6 +29,12 @@ NOT_SENT_BY_US = [
     "message_identifier_is_not_specified",
     "invalid_user_id",
     "participant_id_invalid",
+    "cant_parse_message_entity",
+    "object_expected_as_reply_markup",
+    "keyboard_must_be_an_array",
+    "keyboard_must_be_arrays",
+    "cant_use_button_in_channel",
+    "user_link_in_button",
 ]
 """About editing, deleting, members, or a request that makes no sense: our mistake, if it ever comes."""
 
@@ -67,6 +73,10 @@ CATALOGUE = {
     "telegram.cant_parse_reply_markup": (P, DELIVERY, "buttons_invalid"),
     "telegram.cant_parse_button": (P, DELIVERY, "buttons_invalid"),
     "telegram.button_url_invalid": (P, DELIVERY, "buttons_invalid"),
+    "telegram.button_url_is_wrong": (P, DELIVERY, "buttons_invalid"),
+    "telegram.button_text_must_be_non_empty": (P, DELIVERY, "buttons_invalid"),
+    "telegram.button_type_invalid": (P, DELIVERY, "buttons_invalid"),
+    "telegram.button_copy_text_invalid": (P, DELIVERY, "buttons_invalid"),
     "telegram.button_data_invalid": (P, DELIVERY, "buttons_invalid"),
     "telegram.reply_markup_is_too_long": (P, DELIVERY, "buttons_invalid"),
     "telegram.there_is_no_file": (P, DELIVERY, "media_empty"),

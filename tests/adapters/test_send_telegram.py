@@ -202,7 +202,7 @@ async def test_a_part_goes_to_its_topic_protected_and_with_the_preview_it_asks_f
     posts = [post["extra"] for post in answer.json()["messages"]]
     assert [post["message_thread_id"] for post in posts] == [7, 7]
     assert all(post["has_protected_content"] for post in posts)
-    assert posts[0]["link_preview_options"] == {"prefer_large_media": True, "show_above_text": True}
+    assert posts[0]["link_preview_options"] == {"show_above_text": True}
 
 
 async def test_a_channel_may_be_named_instead_of_numbered(telegram: Simulated) -> None:

@@ -25,6 +25,7 @@ _CHAT = (
     Rule(403, "initiate conversation", P, CHANNEL, "not_started"),
 )
 _TEXT = (
+    Rule(400, "BUTTON_|reply (keyboard )?markup (is|JSON)|inline keyboard", P, DELIVERY, "buttons_invalid"),
     Rule(
         400,
         "(message|text|caption) is too long|MESSAGE_TOO_LONG|CAPTION_TOO_LONG",
@@ -34,7 +35,6 @@ _TEXT = (
     ),
     Rule(400, "text is empty|text must be non-empty|MESSAGE_EMPTY", P, DELIVERY, "message_empty"),
     Rule(400, "can't parse entities|unsupported parse_mode|ENTITY_", P, DELIVERY, "markup_invalid"),
-    Rule(400, "BUTTON_|reply (keyboard )?markup (is|JSON)|inline keyboard", P, DELIVERY, "buttons_invalid"),
 )
 _MEDIA = (
     Rule(400, "wrong (remote )?file identifier|wrong file_id|invalid file_id", T, DELIVERY, "media_expired"),
