@@ -4,6 +4,7 @@ GRANT EXECUTE ON FUNCTION
     check_writes(),
     claim_deliveries(uuid, uuid, int, interval, interval, timestamptz),
     claim_trial(uuid, text, text, uuid, interval, interval, timestamptz),
+    claim_due(uuid[], uuid, int, int, interval, interval, timestamptz),
     commit_deliveries(uuid, jsonb, interval, int, double precision, uuid),
     commit_sent(uuid, uuid[], uuid[], text[], uuid),
     due_workspaces(int),

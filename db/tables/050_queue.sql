@@ -121,7 +121,9 @@ CREATE TABLE channel_due (
     FOREIGN KEY (workspace_id, channel_id) REFERENCES channels ON DELETE CASCADE
 ) WITH (fillfactor = 50);
 
-CREATE INDEX channel_due_by_group ON channel_due (rate_group, platform, workspace_id, next_due_at);
+-- Without the channels that wait for nothing but a post or a place, so that the poll does not meet idle workspaces.
+CREATE INDEX channel_due_by_group ON channel_due (rate_group, platform, workspace_id, next_due_at)
+WHERE next_due_at < 'infinity';
 
 -- In flight = started - ended. Two rows, because a claim writes one and a commit the other.
 CREATE TABLE channel_counters (

@@ -65,16 +65,18 @@ BEGIN
     END IF;
 
     _now := coalesce(p_now, clock_timestamp());
-    PERFORM wake_sleepers(p_workspace_id, ARRAY(
+    PERFORM wake_sleepers(array_agg(p_workspace_id), array_agg(s.channel_id), _now)
+    FROM (
         SELECT d.channel_id
         FROM channel_due d
         WHERE d.workspace_id = p_workspace_id
           AND d.platform = p_platform
           AND d.rate_group = p_rate_group
           AND d.next_due_at <= _now
+          AND d.next_due_at < 'infinity'
         ORDER BY d.next_due_at
         LIMIT 64
-    ), _now);
+    ) AS s;
     SELECT c.channel_id, t.delivery_id, gate.base AS slot_at, gate.step,
            group_gate.base AS group_slot, group_gate.step AS group_step
     INTO _channel
@@ -151,6 +153,6 @@ BEGIN
                  AND c.channel_id = t.channel_id
            ),
            t.trace_id, t.traceparent, t.created_at, NULL::timestamptz,
-           claim_shared(p_workspace_id, ARRAY[t.channel_id], ARRAY[t.rendering_id])
+           claim_shared(ARRAY[p_workspace_id], ARRAY[t.channel_id], ARRAY[t.rendering_id])::text
     FROM took t;
 END $$;

@@ -16,6 +16,7 @@ AS $$
 DECLARE
     _seen record;
     _taken record;
+    _ended record;
     _now timestamptz := clock_timestamp();
 BEGIN
     -- By channel: what is in flight now minus what was before, and when the next waiting delivery is due. Counted by
@@ -51,7 +52,6 @@ BEGIN
            bool_or(f.some_were_given_up) AS some_were_given_up,
            bool_or(f.more > 0) AS some_started,
            bool_or(f.more < 0) AS some_ended,
-           array_agg(DISTINCT f.workspace_id) AS tenants,
            array_agg(f.workspace_id ORDER BY f.workspace_id, f.channel_id) AS workspaces,
            array_agg(f.channel_id ORDER BY f.workspace_id, f.channel_id) AS channels,
            array_agg(greatest(f.more, 0) ORDER BY f.workspace_id, f.channel_id) AS started,
@@ -61,34 +61,40 @@ BEGIN
     FROM flights f;
 
     -- The queue is written by lists of keys, not by joins: a plan made for an empty queue would read all of it when it
-    -- is full. A claim has one token and one lease, so this is one loop pass for it.
+    -- is full. One list per workspace: an id is unique in its workspace only. A claim has one token and one lease, so
+    -- this is one loop pass for each of its workspaces.
     IF _seen.some_taken THEN
         FOR _taken IN
-            SELECT array_agg(DISTINCT n.workspace_id) AS workspaces, array_agg(n.delivery_id) AS deliveries,
+            SELECT n.workspace_id, array_agg(n.delivery_id) AS deliveries,
                    coalesce(n.claim_token, '00000000-0000-0000-0000-000000000000') AS claim_token,
                    n.sending_lease_until AS lease_until, n.status
             FROM new_rows n
             WHERE n.status IN ('claimed', 'sending')
-            GROUP BY n.claim_token, n.sending_lease_until, n.status
+            GROUP BY n.workspace_id, n.claim_token, n.sending_lease_until, n.status
+            ORDER BY n.workspace_id
         LOOP
             UPDATE delivery_queue q
             SET claim_token = _taken.claim_token,
                 lease_until = _taken.lease_until,
                 status = _taken.status,
                 by_hand = _taken.status = 'claimed'
-            WHERE q.workspace_id = ANY (_taken.workspaces)
+            WHERE q.workspace_id = _taken.workspace_id
               AND q.delivery_id = ANY (_taken.deliveries);
         END LOOP;
     END IF;
 
     IF _seen.some_final THEN
-        DELETE FROM delivery_queue q
-        WHERE q.workspace_id = ANY (_seen.tenants)
-          AND q.delivery_id = ANY (ARRAY(
-              SELECT n.delivery_id
-              FROM new_rows n
-              WHERE n.status IN ('sent', 'deduped', 'failed_permanent', 'dead')
-          ));
+        FOR _ended IN
+            SELECT n.workspace_id, array_agg(n.delivery_id) AS deliveries
+            FROM new_rows n
+            WHERE n.status IN ('sent', 'deduped', 'failed_permanent', 'dead')
+            GROUP BY n.workspace_id
+            ORDER BY n.workspace_id
+        LOOP
+            DELETE FROM delivery_queue q
+            WHERE q.workspace_id = _ended.workspace_id
+              AND q.delivery_id = ANY (_ended.deliveries);
+        END LOOP;
     END IF;
 
     -- dead_letters has a row while a delivery is dead or failed_permanent. A requeue deletes it, and with it the mark

@@ -304,7 +304,9 @@ async def test_what_claims_share_comes_once_for_all(tenant):
 
     assert [row["shared"] is None for row in rows] == [False, True, True, True, True]
     shared = json.loads(rows[0]["shared"])
-    assert shared["plans"].keys() == {str(row["rendering_id"]) for row in rows}
-    assert sorted(plan["parts"] for plan in shared["plans"].values()) == [["one"], ["two"]]
-    assert shared["channels"].keys() == {str(row["channel_id"]) for row in rows}
-    assert shared["channels"][str(first)] == shared["channels"][str(second)] | {"target_id": ANY}
+    assert shared["plans"].keys() == shared["channels"].keys() == {str(tenant.workspace)}
+    [plans], [channels] = shared["plans"].values(), shared["channels"].values()
+    assert plans.keys() == {str(row["rendering_id"]) for row in rows}
+    assert sorted(plan["parts"] for plan in plans.values()) == [["one"], ["two"]]
+    assert channels.keys() == {str(row["channel_id"]) for row in rows}
+    assert channels[str(first)] == channels[str(second)] | {"target_id": ANY}

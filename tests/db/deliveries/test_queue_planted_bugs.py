@@ -33,7 +33,7 @@ BUGS = {
     "in-flight guard": [("is_twin", "'queued', 'claimed', 'sending', 'retry'", "'queued', 'claimed', 'sending'")],
     "dedup window": [("dedup_window", "coalesce(p_dedup_ttl_hours, 168)", "0")],
     "requeue beside a twin": [("check_requeue", "WHEN twin.status IS NOT NULL THEN 'twin_in_flight'", "")],
-    "attempts": [("claim_deliveries", "attempt = d.attempt + 1", "attempt = d.attempt")],
+    "attempts": [("start_sending", "attempt = d.attempt + 1", "attempt = d.attempt")],
     "transitions": [
         ("is_legal_transition", "SELECT CASE p_from", "SELECT p_from IS NOT NULL OR CASE p_from"),
         ("recover_sending_leases", "THEN 'dead' ELSE 'retry' END", "THEN 'dead' ELSE 'queued' END"),
@@ -49,13 +49,9 @@ BUGS = {
     "lost: due time of a new delivery": [("enqueue_posts", "AND a.enqueued > 0", "AND false")],
     "lost: due time": [("make_channels_due", "AND NOT d.waits_for_place", "AND d.waits_for_place")],
     "lost: place": [("wake_channels", "d.waits_for_place AND NOT w.freed", "d.waits_for_place")],
-    "closed while it is fed": [
-        ("reschedule_channels", "WHEN NOT p.channel_id = ANY (_closable) THEN", "WHEN false THEN")
-    ],
+    "closed while it is fed": [("reschedule_channels", "WHEN NOT p.is_closable THEN", "WHEN false THEN")],
     "lost: low water": [("deliveries_after_update", "greatest(n.created_at, c.low_water)", "n.created_at")],
-    "swept while it is fed": [
-        ("reschedule_channels", "WHEN p.channel_id = ANY (_closable) AND was.swept_at", "WHEN was.swept_at")
-    ],
+    "swept while it is fed": [("reschedule_channels", "WHEN p.is_closable AND was.swept_at", "WHEN was.swept_at")],
     "counters": [
         (
             "deliveries_after_update",

@@ -146,12 +146,9 @@ class Tenant:
             return []
         assert common[1:] == [None] * (len(rows) - 1)
         shared = json.loads(common[0])
-        return [
-            row
-            | shared["channels"][str(row["channel_id"])]
-            | {"plan": (shared["plans"] or {}).get(str(row["rendering_id"]))}
-            for row in rows
-        ]
+        plans = (shared["plans"] or {}).get(str(self.workspace), {})
+        channels = shared["channels"][str(self.workspace)]
+        return [row | channels[str(row["channel_id"])] | {"plan": plans.get(str(row["rendering_id"]))} for row in rows]
 
     async def claim_one(self) -> dict[str, Any]:
         [claim] = await self.claim()
