@@ -1,8 +1,8 @@
 -- due_times(workspace_ids) -> when another claim in each of these workspaces is worthwhile
 --
 -- 'infinity' if nothing waits for time. Channels held by max_parallel alone are left out: the commit that frees a place
--- makes them due. So is everything in a workspace that is not active: the poll finds it when it is active again. And what waits for
--- its platform: the commit of the trial makes it due (settle_circuits).
+-- makes them due. So is everything in a workspace that is not active: the poll finds it when it is active again. And
+-- what waits for its platform: the commit of the trial makes it due (settle_circuits).
 --
 -- Cost      one probe per rate group
 CREATE OR REPLACE FUNCTION due_times(p_workspace_ids uuid[])

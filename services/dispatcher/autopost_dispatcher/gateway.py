@@ -40,10 +40,10 @@ class Channel(Struct, frozen=True, kw_only=True):
 
 
 class Shared(Struct, frozen=True, kw_only=True):
-    """Plans and channels shared by the deliveries of a claim."""
+    """Plans and channels shared by the deliveries of a claim, by workspace: an id is unique in its workspace only."""
 
-    plans: dict[UUID, Raw] | None
-    channels: dict[UUID, Channel]
+    plans: dict[UUID, dict[UUID, Raw]] | None
+    channels: dict[UUID, dict[UUID, Channel]]
 
 
 class Claim(Struct, frozen=True):
@@ -309,7 +309,7 @@ class Gateway:
 
 
 def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: Shared) -> tuple[Claim, ...]:
-    plans, channels = _plans(shared.plans or {}), shared.channels
+    plans, channels = _plans((shared.plans or {}).get(workspace, {})), shared.channels[workspace]
     made = []
     for delivery, channel, rendering, nth, slot, token, progress, verify, trace, parent, born, _, _, _ in rows:
         parts, acknowledged = _progress(progress) if progress else (0, ())

@@ -37,6 +37,7 @@ ROLES = {
     "autopost_dispatcher": {
         "adopt_policy",
         "claim_deliveries",
+        "claim_due",
         "claim_trial",
         "commit_deliveries",
         "commit_sent",

@@ -38,7 +38,7 @@ WHOLE_INSTALLATION = {
     # a metric of all of them
     "queue_by_workspace",
     # workers serve whoever is due
-    *("claim_pull_sources", "lease_staged_posts"),
+    *("claim_pull_sources", "due_workspaces", "lease_staged_posts"),
     # any dispatcher asks the platforms of everybody
     *("end_lost_trials", "take_probes"),
     # a bot belongs to one workspace, so the others are asked; once, for all channels, when the rule itself changes
