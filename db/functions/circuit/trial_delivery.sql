@@ -33,6 +33,7 @@ BEGIN
               AND d.platform = p_platform
               AND d.rate_group = p_rate_group
               AND d.next_due_at <= p_now
+              AND d.next_due_at < 'infinity'
             ORDER BY d.next_due_at
             LIMIT 4 * _rows
         ) AS due
