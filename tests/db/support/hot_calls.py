@@ -46,6 +46,15 @@ WITH message AS (
 ), pulled AS (
     INSERT INTO pull_receipts (workspace_id, source_id, source_ref, message_id)
     SELECT $1, 'feed', content_hash, message_id FROM message
+), fetched AS (
+    INSERT INTO media_fetches (workspace_id, url_hash, blob_ref, finished_at)
+    SELECT $1, content_hash, content_hash, now() FROM message
+), answered AS (
+    INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id, processed_at)
+    SELECT $1, 'max', content_hash, content_hash, now() FROM message
+), unanswered AS (
+    INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id)
+    SELECT $1, 'max', content_hash, content_hash || 'b' FROM message
 ), delivery AS (
     INSERT INTO deliveries (workspace_id, message_id, channel_id, rendering_id, hash_version, content_hash,
                             not_before, created_at, event_count)
@@ -81,6 +90,8 @@ class World:
     relay: Cursor
     pull_token: UUID
     pull_endpoint: UUID
+    staged: tuple[UUID, UUID, UUID]
+    """A post that is being fetched: its workspace, its id and its lease."""
     claims: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -109,7 +120,13 @@ class World:
             "INSERT INTO media_origin (workspace_id, blob_ref, origin_url, size_bytes) VALUES ($1, $2, 's3://b/k', 1)",
             [(tenant.workspace, blob) for blob in BLOBS],
         )
-        world = cls(tenant, channels, sender.endpoint, await Cursor.opened(pool), token, pulls)
+        staged = await pool.fetchrow(
+            "INSERT INTO staged_posts (workspace_id, endpoint_id, run_id, request, status, lease_token, lease_until) "
+            "VALUES ($1, $2, $3, '{}', 'fetching', gen_random_uuid(), now() + interval '1 day') "
+            "RETURNING workspace_id, post_id, lease_token",
+            *(tenant.workspace, sender.endpoint, await _run(tenant)),
+        )
+        world = cls(tenant, channels, sender.endpoint, await Cursor.opened(pool), token, pulls, tuple(staged))
         for _ in range(IN_FLIGHT // CHANNELS):
             await tenant.enqueue()
         world.claims = await tenant.claim(IN_FLIGHT)
@@ -146,6 +163,8 @@ class World:
         post = await self.tenant.post()
         seen, tag = json.dumps([await self.tenant.post(SEEN, source_ref=uuid4().hex)]), uuid4().hex
         kinds = ["image"] * len(BLOBS)
+        update = {"provider": "max", "chat_id": "7", "kind": "message_created", "answer": True, "body": {}}
+        fetch = (*self.staged, uuid4().hex)
         pulled = json.dumps([await self.tenant.post(source_ref=uuid4().hex)])
         return {
             "claim": Call("SELECT * FROM claim_deliveries($1, $2, $3)", (workspace, uuid4(), BATCH)),
@@ -194,6 +213,27 @@ class World:
                 "SELECT give_back_claims($1, $2, '{}', '1 hour')", (workspace, self.tenant.run_id)
             ),
             "lease_staged_posts": Call("SELECT * FROM lease_staged_posts(10, 4, '1 minute')", ()),
+            "read_staged_post": Call("SELECT * FROM read_staged_post($1, $2)", self.staged[:2]),
+            "renew_staged_post": Call("SELECT renew_staged_post($1, $2, $3, '1 minute')", self.staged),
+            "release_staged_post": Call("SELECT release_staged_post($1, $2, $3)", self.staged),
+            "finish_staged_post": Call("SELECT finish_staged_post($1, $2, $3, $4)", (*self.staged, json.dumps(post))),
+            "fail_staged_post": Call("SELECT fail_staged_post($1, $2, $3, '{}', 5)", self.staged),
+            "recover_staged_posts": Call("SELECT recover_staged_posts('1 minute', 5, 100)", ()),
+            "stuck_staged_posts": Call("SELECT * FROM stuck_staged_posts('1 minute')", ()),
+            "take_media_fetch": Call("SELECT * FROM take_media_fetch($1, $2, $3, $4)", fetch),
+            "note_media_put": Call("SELECT note_media_put($1, $2, $3, 'sha256:one')", (fetch[0], fetch[3], fetch[2])),
+            "finish_media_fetch": Call(
+                "SELECT finish_media_fetch($1, $2, $3, 'sha256:one', 's3://b/k', 'one', 'image/png', 1, 1, 1, 'a')",
+                (fetch[0], fetch[3], fetch[2]),
+            ),
+            "read_media_origins": Call("SELECT * FROM read_media_origins($1, $2)", (workspace, BLOBS)),
+            "resolve_endpoint": Call("SELECT * FROM resolve_endpoint('webhook_push', $1)", (uuid4().hex * 2,)),
+            "read_signing_secrets": Call("SELECT * FROM read_signing_secrets($1)", (self.endpoint,)),
+            "store_bot_update": Call(
+                "SELECT store_bot_update($1, $2, $3)",
+                (workspace, self.endpoint, json.dumps(update | {"key": uuid4().hex})),
+            ),
+            "flush_refusals": Call("SELECT flush_refusals()", ()),
             "claim_pull_sources": Call("SELECT * FROM claim_pull_sources(10, '1 minute')", ()),
             "enqueue": Call(
                 "SELECT enqueue_messages_and_deliveries($1, NULL, 'push', $2)", (workspace, json.dumps(post))
@@ -212,6 +252,9 @@ class World:
             "retain_ingest_runs, none is old": Call("SELECT retain_ingest_runs('10 days', 50)", ()),
             "retain_deliveries, none is old": Call("SELECT retain_deliveries('10 days', '{}', 50)", ()),
             "retain_messages, none is old": Call("SELECT retain_messages('10 days', '{}', 50)", ()),
+            "retain_staged_posts": Call("SELECT retain_staged_posts('1 hour', 50)", ()),
+            "retain_media_fetches": Call("SELECT retain_media_fetches('1 hour', 50)", ()),
+            "retain_bot_inbox": Call("SELECT retain_bot_inbox('1 hour', 50)", ()),
             "retain_pull_receipts": Call("SELECT retain_pull_receipts('1 hour', 50)", ()),
         }
 

@@ -129,10 +129,23 @@ class Silent(Exception):  # noqa: N818  named for what it does
         lambda log: log.error("x", exc_info=failing("\ud800")),
         lambda log: log.info("x", value=Mute()),
         lambda log: log.info("x", deep={"list": [Mute()]}),
+        lambda log: log.info("x", number=10**5000),
+        lambda log: log.info("x", deep={"list": [-(10**5000)]}),
         lambda log: log.error("x", exc_info=Silent()),
         lambda _: LIBRARY.error("a %s", "\ud800"),
     ],
-    ids=["event", "field", "key", "exception", "object", "deep object", "silent exception", "library"],
+    ids=[
+        "event",
+        "field",
+        "key",
+        "exception",
+        "object",
+        "deep object",
+        "number",
+        "deep number",
+        "silent exception",
+        "library",
+    ],
 )
 def test_what_cannot_be_told_never_fails_whoever_logs_it(say, log_format, printed):
     said = printed(say, log_format)

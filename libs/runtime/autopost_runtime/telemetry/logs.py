@@ -100,6 +100,10 @@ def add_exception(_: Any, __: str, event: _Event) -> _Event:
     return event
 
 
+_BIG = 2**64
+"""An integer from here on is logged as text: Python refuses to write more than 4,300 digits."""
+
+
 class Redactor:
     """Masks secrets by name and by pattern anywhere in the event, and escapes line breaks."""
 
@@ -110,7 +114,7 @@ class Redactor:
         return {key: self._clean(key, value, 0) for key, value in event.items()}
 
     def _clean(self, name: str, value: Any, depth: int) -> Any:
-        if value is None or isinstance(value, bool | int | float):
+        if value is None or isinstance(value, bool | float) or (isinstance(value, int) and -_BIG < value < _BIG):
             return value
         if names_a_secret(name):
             return MASK
