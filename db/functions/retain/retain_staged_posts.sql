@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION retain_staged_posts(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET enable_seqscan = off
+SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
     WITH old AS MATERIALIZED (
         SELECT s.workspace_id, s.post_id

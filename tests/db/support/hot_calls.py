@@ -219,7 +219,6 @@ class World:
             "finish_staged_post": Call("SELECT finish_staged_post($1, $2, $3, $4)", (*self.staged, json.dumps(post))),
             "fail_staged_post": Call("SELECT fail_staged_post($1, $2, $3, '{}', 5)", self.staged),
             "recover_staged_posts": Call("SELECT recover_staged_posts('1 minute', 5, 100)", ()),
-            "stuck_staged_posts": Call("SELECT * FROM stuck_staged_posts('1 minute')", ()),
             "take_media_fetch": Call("SELECT * FROM take_media_fetch($1, $2, $3, $4)", fetch),
             "note_media_put": Call("SELECT note_media_put($1, $2, $3, 'sha256:one')", (fetch[0], fetch[3], fetch[2])),
             "finish_media_fetch": Call(
@@ -264,6 +263,7 @@ class World:
         return {
             "snapshot": Call("SELECT snapshot($1)", (workspace,)),
             "status_report": Call("SELECT status_report()", ()),
+            "stuck_staged_posts": Call("SELECT * FROM stuck_staged_posts('1 minute')", ()),
             "queue_depth": Call("SELECT * FROM queue_depth()", ()),
             "recount": Call("SELECT * FROM recount($1)", (workspace,)),
             "evaluate_alerts": Call(f"SELECT * FROM evaluate_alerts(({ALL_CONDITIONS}))", ()),

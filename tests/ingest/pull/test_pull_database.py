@@ -1,5 +1,6 @@
 """Pull a database: one query, read only, in bounds, and a cursor that passes nothing by."""
 
+import asyncio
 import socket
 import tracemalloc
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from autopost_ingest.pull.sources.fetch_document import Budget
 from autopost_runtime.fetch.dns import Names
 from harness.databases import Database
 from ingest.support.pull_setup import Pulls, Replica
+from ingest.support.watched_ingest import Probe
 
 QUERY = "SELECT id, title, body FROM articles WHERE id > $1 ORDER BY id"
 SOURCE: dict[str, Any] = {
@@ -228,6 +230,41 @@ async def test_a_row_that_no_pull_can_take_is_told(pulls: Pulls) -> None:
         await one.puller.round()
 
     assert (await pulls.error("db"), await pulls.refs()) == (("too_large", 1), [])
+
+
+async def test_what_comes_before_a_row_that_no_pull_can_take_is_read(pulls: Pulls) -> None:
+    await write(pulls, 1, 3)
+    await pulls.sql("INSERT INTO articles VALUES (4, 'Title 4', repeat('word ', 200000))")
+    await pulls.add("db", "db", **SOURCE)
+
+    async with replica(pulls, budget=Budget(size=500_000)) as one:
+        await _until_done(pulls, one)
+        await one.puller.round()
+
+    assert (await pulls.error("db"), await pulls.refs()) == (("too_large", 1), ["1", "2", "3"])
+
+
+MONSTERS = {
+    "text": "SELECT 1 AS id, 'a' AS title, repeat('x', 100000000) AS body",
+    "list": "SELECT 1 AS id, 'a' AS title, array_fill(1000, '{3000000}') AS body;",
+    "bytes": "SELECT 1 AS id, 'a' AS title, decode(repeat('ab', 50000000), 'hex') AS body -- all of it",
+}
+
+
+@pytest.mark.parametrize("monster", MONSTERS)
+async def test_a_monstrous_row_never_reaches_the_loop(pulls: Pulls, monster: str) -> None:
+    await pulls.add("db", "db", **{**UNBOUNDED, "query": MONSTERS[monster]})
+    probe = Probe()
+
+    async with replica(pulls) as one:
+        probing = asyncio.create_task(probe.run())
+        await asyncio.sleep(0)
+        probe.longest()
+        await one.puller.round()
+        probing.cancel()
+
+    assert await pulls.error("db") == ("too_large", 1)
+    assert probe.longest() < timedelta(milliseconds=50)
 
 
 async def test_a_row_that_says_more_than_a_post_may_is_told_and_passed_over(pulls: Pulls) -> None:

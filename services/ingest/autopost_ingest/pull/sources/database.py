@@ -1,8 +1,8 @@
 """Pull a database: one query in a read-only transaction, with limits on rows, bytes and time.
 
 The cursor is the greatest value of a column. It advances only past a value whose rows were all read; the rest is read
-by the next pull. Rows are fetched in small batches, large rows one by one, so that memory exceeds the limit by at most
-a few small rows or one large row.
+by the next pull. Rows are fetched in small batches, large rows one by one, and no row that is larger than the limit is
+sent by the server: decoding it would block the event loop, and a row may have a gigabyte.
 """
 
 import asyncio
@@ -34,6 +34,15 @@ MOST_AT_ONCE = 64
 ENOUGH_AT_ONCE = 256 * 1024
 """Bytes of one batch of rows; after a larger batch the next row is fetched alone."""
 
+TOO_LARGE = "autopost_row_too_large"
+"""In the error of the server for a row over the limit."""
+_GUARDED = f"""
+    SELECT autopost_row.* FROM (
+{{query}}
+    ) AS autopost_row
+    WHERE CASE WHEN octet_length(autopost_row::text) > {{size}}
+               THEN ('{TOO_LARGE}' || left(autopost_row::text, 0))::int = 0 ELSE true END"""
+
 _COMPARABLE = (int, float, Decimal, date, UUID)
 """Types that Postgres and Python order the same way; the order of text depends on the collation."""
 
@@ -52,6 +61,11 @@ class _Row(Struct, frozen=True):
 class _Page(Struct, frozen=True):
     rows: Sequence[_Row]
     more: bool
+
+
+class _Rows(list[_Row]):
+    is_cut = False
+    """The next row is larger than the limit."""
 
 
 async def look_up_server(dsn: Secret, fetch: Fetch) -> None:
@@ -126,22 +140,25 @@ async def _query(source: DbSource, cursor: dict[str, Any], dsn: Secret, budget: 
 
 
 async def _page(connection: "asyncpg.Connection[Any]", source: DbSource, cursor: dict[str, Any], size: int) -> _Page:
-    prepared = await connection.prepare(source.query)
+    await connection.prepare(source.query)  # its own errors first
+    prepared = await _prepared(connection, source, size)
     given = [parameter.name for parameter in prepared.get_parameters()]
     if len(given) != (source.cursor is not None):
         raise Misconfigured("query: must use the parameter $1 if there is a cursor, and no parameter otherwise")
     if source.cursor is None:
-        rows = await _rows(prepared, [], None, source.rows, size)
-        if _size(rows) > size:
+        rows = await _rows(connection, prepared, [], None, source.rows, size)
+        if _size(rows) > size or rows.is_cut:
             raise PullRejected("too_large", f"the rows are larger than {size} bytes")
         return _Page(rows[: source.rows], len(rows) > source.rows)
     column = source.cursor.column
     if column not in [attribute.name for attribute in prepared.get_attributes()]:
         raise Misconfigured(f"cursor: the query returns no column {column!r}")
     argument = _argument(given[0], cursor.get("last_seen", source.cursor.start))
-    rows = await _rows(prepared, [argument], column, source.rows, size)
+    rows = await _rows(connection, prepared, [argument], column, source.rows, size)
     _check_marks([row.mark for row in rows], column)
-    more = len(rows) > source.rows or _size(rows) > size
+    if rows.is_cut:
+        rows.append(_Row(await _mark_at(connection, source, column, argument, len(rows)), b""))
+    more = len(rows) > source.rows or _size(rows) > size or rows.is_cut
     kept = _complete_values(rows, column, source.rows) if more else rows
     if kept and not isinstance(kept[-1].mark, _COMPARABLE):
         after = await (await prepared.cursor(_argument(given[0], kept[-1].mark))).fetchrow()
@@ -149,18 +166,51 @@ async def _page(connection: "asyncpg.Connection[Any]", source: DbSource, cursor:
     return _Page(kept, more)
 
 
-async def _rows(prepared: Any, arguments: Sequence[Any], column: str | None, most: int, size: int) -> list[_Row]:
+def _inner(source: DbSource) -> str:
+    return source.query.strip().rstrip(";")
+
+
+async def _prepared(connection: "asyncpg.Connection[Any]", source: DbSource, size: int) -> Any:
+    try:
+        return await connection.prepare(_GUARDED.format(query=_inner(source), size=size))
+    except (asyncpg.PostgresSyntaxError, asyncpg.FeatureNotSupportedError):
+        raise Misconfigured("query: must be one SELECT; it runs in a read-only transaction") from None
+
+
+async def _mark_at(
+    connection: "asyncpg.Connection[Any]", source: DbSource, column: str, argument: Any, place: int
+) -> Any:
+    """The cursor value of a row that is too large to be fetched."""
+    name = '"' + column.replace('"', '""') + '"'
+    query = f"SELECT autopost_row.{name} FROM (\n{_inner(source)}\n) AS autopost_row OFFSET {place} LIMIT 1"
+    return await connection.fetchval(query, argument)
+
+
+async def _rows(
+    connection: "asyncpg.Connection[Any]",
+    prepared: Any,
+    arguments: Sequence[Any],
+    column: str | None,
+    most: int,
+    size: int,
+) -> _Rows:
     """Read one row more than ``most``, or the row that exceeds ``size``, so that the caller knows there are more."""
-    found = await prepared.cursor(*arguments)
-    rows: list[_Row] = []
+    rows = _Rows()
     left, at_once = size, 1
-    while left >= 0 and len(rows) <= most:
-        batch = [_row(row, column) for row in await found.fetch(min(at_once, most + 1 - len(rows)))]
-        if not batch:
-            break
-        rows += batch
-        left -= _size(batch)
-        at_once = min(at_once * 2, MOST_AT_ONCE) if _size(batch) < ENOUGH_AT_ONCE else 1
+    try:
+        async with connection.transaction():  # the caller goes on after a row that is too large
+            found = await prepared.cursor(*arguments)
+            while left >= 0 and len(rows) <= most:
+                batch = [_row(row, column) for row in await found.fetch(min(at_once, most + 1 - len(rows)))]
+                if not batch:
+                    break
+                rows += batch
+                left -= _size(batch)
+                at_once = min(at_once * 2, MOST_AT_ONCE) if _size(batch) < ENOUGH_AT_ONCE else 1
+    except asyncpg.InvalidTextRepresentationError as exc:
+        if TOO_LARGE not in str(exc):
+            raise
+        rows.is_cut = True
     return rows
 
 
