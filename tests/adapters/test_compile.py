@@ -200,14 +200,20 @@ def test_a_template_brings_markup_of_its_own() -> None:
         ({}, Flags(), Preview()),
         ({}, Flags(disable_preview=True), Preview(disabled=True)),
         ({"disable_preview": True, "preview_size": "large"}, Flags(), Preview(disabled=True)),
-        ({"preview_size": "small", "preview_above": True}, Flags(), Preview(size="small", above_text=True)),
+        (
+            {"preview_size": "small", "preview_above": True},
+            Flags(),
+            Preview(url="https://a.example/b", size="small", above_text=True),
+        ),
+        ({"preview_above": True}, Flags(), Preview(above_text=True)),
     ],
 )
 def test_the_preview_is_as_post_and_channel_want_it(settings: dict[str, Any], flags: Flags, preview: Preview) -> None:
-    plan = compiled("telegram", Content(text="a"), flags, settings=settings).plan
+    text = "see https://a.example/b."
+    plan = compiled("telegram", Content(text=text), flags, settings=settings).plan
 
     assert plan is not None
-    assert plan.parts == (TextPart(text="a", preview=preview),)
+    assert plan.parts == (TextPart(text=text, preview=preview),)
 
 
 def test_max_can_only_switch_a_preview_off() -> None:

@@ -38,6 +38,8 @@ def item(kind: Any, caption: str = "", **fields: Any) -> PlannedMedia:
     return PlannedMedia(type=kind, blob_ref="sha256:x", caption=caption, **fields)
 
 
+BIG_PREVIEW = Preview(url="https://example.org", size="large", above_text=True)
+
 CALLS: list[tuple[Part, str, dict[str, Any]]] = [
     (TextPart(text="a < b"), "sendMessage", {"text": "a < b"}),
     (TextPart(text="<b>a</b>", markup="html"), "sendMessage", {"text": "<b>a</b>", "parse_mode": "HTML"}),
@@ -52,14 +54,22 @@ CALLS: list[tuple[Part, str, dict[str, Any]]] = [
         {"text": "a", "link_preview_options": {"is_disabled": True}},
     ),
     (
-        TextPart(text="a", preview=Preview(size="small", above_text=True)),
+        TextPart(text="a", preview=Preview(url="https://a.example", size="small", above_text=True)),
         "sendMessage",
-        {"text": "a", "link_preview_options": {"prefer_small_media": True, "show_above_text": True}},
+        {
+            "text": "a",
+            "link_preview_options": {"url": "https://a.example", "prefer_small_media": True, "show_above_text": True},
+        },
     ),
     (
-        TextPart(text="a", preview=Preview(size="large")),
+        TextPart(text="a", preview=Preview(url="https://a.example", size="large")),
         "sendMessage",
-        {"text": "a", "link_preview_options": {"prefer_large_media": True}},
+        {"text": "a", "link_preview_options": {"url": "https://a.example", "prefer_large_media": True}},
+    ),
+    (
+        TextPart(text="a", preview=Preview(above_text=True)),
+        "sendMessage",
+        {"text": "a", "link_preview_options": {"show_above_text": True}},
     ),
     (MediaPart(media=(item("image"),)), "sendPhoto", {"photo": "id-0"}),
     (
@@ -191,7 +201,7 @@ async def test_a_part_goes_to_its_topic_protected_and_with_the_preview_it_asks_f
     (await telegram.http.post(f"{telegram.url}/_sim/chats", json=forum | {"limits": []})).raise_for_status()
     target = Target(chat="-1009", token=telegram.target.token, thread=7)
     parts = [
-        (TextPart(text="https://example.org", protect=True, preview=Preview(size="large", above_text=True)), []),
+        (TextPart(text="https://example.org", protect=True, preview=BIG_PREVIEW), []),
         (MediaPart(media=(item("image"),), protect=True), [Bytes()]),
     ]
 
@@ -202,7 +212,11 @@ async def test_a_part_goes_to_its_topic_protected_and_with_the_preview_it_asks_f
     posts = [post["extra"] for post in answer.json()["messages"]]
     assert [post["message_thread_id"] for post in posts] == [7, 7]
     assert all(post["has_protected_content"] for post in posts)
-    assert posts[0]["link_preview_options"] == {"show_above_text": True}
+    assert posts[0]["link_preview_options"] == {
+        "url": "https://example.org",
+        "prefer_large_media": True,
+        "show_above_text": True,
+    }
 
 
 async def test_a_channel_may_be_named_instead_of_numbered(telegram: Simulated) -> None:
@@ -286,6 +300,24 @@ async def answering(answer: web.Response) -> AsyncIterator[tuple[str, list[web.B
         yield f"http://127.0.0.1:{runner.addresses[0][1]}", requests
     finally:
         await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("100% off.pdf", "100%25 off.pdf"),
+        ("50%25.pdf", "50%2525.pdf"),
+        ('say "a" \\ b.pdf', "say %22a%22 %5C b.pdf"),
+        ("отчёт.pdf", "отчёт.pdf"),
+    ],
+)
+async def test_telegram_decodes_a_file_name_so_it_is_encoded(name: str, told: str) -> None:
+    part = MediaPart(media=(item("file"),))
+    async with answering(web.Response(body=b"{}")) as (url, requests), HttpClient() as client:
+        adapter = TelegramAdapter(client, url, PATIENT, PATIENT)
+        await adapter.send(part, Target(chat="-1", token=Secret(TOKEN)), [Bytes(content=b"x", name=name)])
+
+    assert f'filename="{told}"'.encode() in await requests[0].read()
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -8,21 +8,24 @@ from autopost_runtime.http.request_body import StreamedBody, closed
 from autopost_adapters.base import MediaUnreadable, Source
 
 _QUOTED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
+_ENCODED = _QUOTED | str.maketrans({"%": "%25", "\\": "%5C"})
 
 
-def multipart(fields: Mapping[str, str], files: Mapping[str, Source]) -> StreamedBody:
-    """Fields first, then the files, in order."""
+def multipart(fields: Mapping[str, str], files: Mapping[str, Source], *, decodes_names: bool = False) -> StreamedBody:
+    """Fields first, then the files, in order. ``decodes_names``: the reader takes a file name for percent-encoded."""
     boundary = uuid4().hex
-    pieces = list(_pieces(boundary, fields, files))
+    pieces = list(_pieces(boundary, fields, files, _ENCODED if decodes_names else _QUOTED))
     length = sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
     return StreamedBody(f"multipart/form-data; boundary={boundary}", length, lambda: _stream(pieces))
 
 
-def _pieces(boundary: str, fields: Mapping[str, str], files: Mapping[str, Source]) -> Iterator[bytes | Source]:
+def _pieces(
+    boundary: str, fields: Mapping[str, str], files: Mapping[str, Source], names: dict[int, str]
+) -> Iterator[bytes | Source]:
     for name, value in fields.items():
         yield f"--{boundary}\r\n{_disposition(name)}\r\n\r\n{value}\r\n".encode()
     for name, source in files.items():
-        head = f'--{boundary}\r\n{_disposition(name)}; filename="{source.name.translate(_QUOTED)}"\r\n'
+        head = f'--{boundary}\r\n{_disposition(name)}; filename="{source.name.translate(names)}"\r\n'
         yield f"{head}Content-Type: {source.content_type.translate(_QUOTED)}\r\n\r\n".encode()
         yield source
         yield b"\r\n"

@@ -37,6 +37,8 @@ class Preview(Struct, frozen=True, omit_defaults=True):
     """How the link in a text is previewed. With all defaults the platform decides."""
 
     disabled: bool = False
+    url: str | None = None
+    """The link to preview; Telegram ignores a size without it."""
     size: Literal["small", "large"] | None = None
     above_text: bool = False
 

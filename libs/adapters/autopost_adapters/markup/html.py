@@ -40,6 +40,8 @@ _SIMPLE: Mapping[str, Kind] = {
     "tg-spoiler": "spoiler",
     "mark": "highlight",
 }
+_NUMBER = re.compile(r"[0-9]{1,20}")
+_TIME_FORMAT = re.compile(r"r|[wWdDtT]{0,6}")
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 """Shown as separate lines in bold."""
 _BLOCKS = _HEADINGS | {"p", "div", "ul", "ol", "li", "table", "tr", "section"}
@@ -111,7 +113,7 @@ class _HtmlReader:
         here = self._out.here
         match name:
             case "a":
-                self._open.append(_OpenTag(name, here, self._link(attributes), attributes.get("href", "").strip()))
+                self._open.append(_OpenTag(name, here, self._link(attributes), _address(attributes)))
             case "blockquote":
                 kind: Kind = "expandable_quote" if "expandable" in attributes else "quote"
                 self._open.append(_OpenTag(name, here, kind))
@@ -122,10 +124,10 @@ class _HtmlReader:
             case "span" if attributes.get("class") == "tg-spoiler":
                 self._open.append(_OpenTag(name, here, "spoiler"))
             case "tg-emoji":
-                self._open.append(_OpenTag(name, here, *self._numbered("custom_emoji", attributes, "emoji-id")))
+                self._open.append(_OpenTag(name, here, *self._numbered("custom_emoji", attributes, "emoji-id", 2**63)))
             case "tg-time":
-                time = self._numbered("time", attributes, "unix")
-                self._open.append(_OpenTag(name, here, *time, attributes.get("format", "")))
+                time = self._numbered("time", attributes, "unix", 2**31)
+                self._open.append(_OpenTag(name, here, *time, self._time_format(attributes)))
             case _:
                 self._open.append(_OpenTag(name, here, self._simple(name)))
 
@@ -140,18 +142,24 @@ class _HtmlReader:
         return kind
 
     def _link(self, attributes: Mapping[str, str]) -> Literal["link"] | None:
-        url = attributes.get("href", "").strip()
+        url = _address(attributes)
         wrong = wrong_address(url) if url else "href is missing"
         if wrong:
             self._note(f"<a>: {wrong}")
         return None if wrong else "link"
 
-    def _numbered(self, kind: Kind, attributes: Mapping[str, str], name: str) -> tuple[Kind | None, str]:
+    def _numbered(self, kind: Kind, attributes: Mapping[str, str], name: str, bound: int) -> tuple[Kind | None, str]:
         number = attributes.get(name, "")
-        if number.isascii() and number.isdigit():
-            return kind, number
-        self._note(f"{NAMES[kind]} needs digits in {name}")
+        if _NUMBER.fullmatch(number) and 0 < int(number) < bound:
+            return kind, str(int(number))
+        self._note(f"{NAMES[kind]} needs a number in {name}, from 1 to {bound - 1}")
         return None, ""
+
+    def _time_format(self, attributes: Mapping[str, str]) -> str:
+        shown = attributes.get("format", "")
+        if not _TIME_FORMAT.fullmatch(shown):
+            self._note(f"<tg-time>: format {redaction.quoted(shown)!r} must be r, or letters of wWdDtT")
+        return shown
 
     def _end(self, name: str) -> None:
         if not self._open or self._open[-1].tag != name:
@@ -191,6 +199,11 @@ def _attributes(text: str) -> dict[str, str]:
     for name, *values in _ATTRIBUTE.findall(text):
         found.setdefault(name.lower(), _unescape("".join(values)))
     return found
+
+
+def _address(attributes: Mapping[str, str]) -> str:
+    """A space in a URL is encoded, as browsers and Telegram do."""
+    return attributes.get("href", "").strip(" \t\n").replace(" ", "%20")
 
 
 def _unescape(text: str) -> str:

@@ -1,11 +1,18 @@
 """Which URLs are allowed in links."""
 
+import re
+from collections.abc import Iterator
 from ipaddress import ip_address
+from itertools import islice
 from urllib.parse import SplitResult, urlsplit
 
 from autopost_runtime.fetch.addresses import is_public
 from autopost_runtime.secrets.redaction import quoted
 
+from autopost_adapters.markup.marked import Marked
+
+BARE_ADDRESS = re.compile(r"https?://[^\s<>`*|\[\]()\\]*[^\s<>`*|\[\]()\\_~+^.,!?;:'\"]")
+"""A URL in a text, without the punctuation after it."""
 SCHEMES = frozenset({"http", "https", "mailto", "tel", "tg", "max"})
 
 
@@ -16,18 +23,76 @@ def wrong_address(url: str, schemes: frozenset[str] = SCHEMES) -> str | None:
         return f"{shown(url)} is not a valid URL"
     if parts.scheme not in schemes:
         return f"{shown(url)} must begin with one of {', '.join(sorted(schemes))}"
-    if parts.scheme in ("http", "https") and not parts.hostname:
-        return f"{shown(url)} has no host"
+    if parts.scheme in ("http", "https") and (wrong := _wrong_host(parts)):
+        return f"{shown(url)} {wrong}"
     return None
 
 
+def _wrong_host(parts: SplitResult) -> str | None:
+    """Why no reader can open a URL with this host and port. Private hosts are allowed, for channels of a company."""
+    host = (parts.hostname or "").removesuffix(".")
+    if not host:
+        return "has no host"
+    if host == "localhost" or host.endswith(".localhost"):
+        return "leads to the reader's own device; use a public host"
+    if not _is_possible(host):
+        return "has an invalid host"
+    return None if _port_of(parts) else "has an invalid port, allowed are 1 to 65535"
+
+
+def _is_possible(host: str) -> bool:
+    """A host name, an IPv4 address with four numbers, or an IPv6 address."""
+    if ":" in host or _is_number(host.rpartition(".")[2]):
+        return _is_address(host)
+    return len(host) <= _LONGEST_HOST and all(_HOST_LABEL.fullmatch(label) for label in host.split("."))
+
+
+_LONGEST_HOST = 253
+_HOST_LABEL = re.compile(r"[\w-]{1,63}")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return "%" not in host and bool(ip_address(host))
+    except ValueError:
+        return False
+
+
+def _port_of(parts: SplitResult) -> int:
+    """0 for an impossible port."""
+    try:
+        return 1 if parts.port is None else parts.port
+    except ValueError:
+        return 0
+
+
 def has_public_host(url: str) -> bool:
-    """For http and https the host has a dot or is ``localhost``; for other schemes there is a host."""
+    """For http and https the host has a dot or is an IPv6 address; for other schemes there is a host."""
     parts = _split(url)
     host = (parts and parts.hostname) or ""
     if parts is None or parts.scheme not in ("http", "https"):
         return bool(host)
-    return "." in host or host == "localhost"
+    return "." in host or ":" in host
+
+
+def first_web_link(marked: Marked) -> str | None:
+    """The first http or https URL of a text, as markup or as it stands; in code there are no links."""
+    return next((url for _, url in sorted(_web_links(marked))), None)
+
+
+def _web_links(marked: Marked) -> Iterator[tuple[int, str]]:
+    """The first one in markup, and the first one that stands in the text."""
+    links = ((entity.start, entity.value) for entity in marked.entities if entity.kind == "link")
+    yield from islice((link for link in links if link[1].startswith(("http://", "https://"))), 1)
+    code = [entity for entity in marked.entities if entity.kind in ("code", "pre")]
+    at = 0
+    for found in BARE_ADDRESS.finditer(marked.text):
+        while at < len(code) and code[at].end <= found.start():
+            at += 1
+        is_in_code = at < len(code) and code[at].start <= found.start()
+        if not is_in_code and wrong_address(found[0]) is None and has_public_host(found[0]):
+            yield found.start(), found[0]
+            return
 
 
 def leads_outside(url: str) -> bool:

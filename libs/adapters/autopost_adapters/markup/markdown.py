@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from autopost_adapters.markup.builder import Builder
-from autopost_adapters.markup.links import wrong_address
+from autopost_adapters.markup.links import BARE_ADDRESS, wrong_address
 from autopost_adapters.markup.marked import Kind, Marked
 
 PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
@@ -40,7 +40,6 @@ _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _LANGUAGE = re.compile(r"([\w+#.-]*)[^\S\n]*\n")
 # A URL may contain one pair of brackets, as in CommonMark's simplest form.
 _ADDRESS = re.compile(r"\(\s*<?([^\s()<>]{1,2048}(?:\([^\s()<>]*\)[^\s()<>]*)?)>?\s*\)")
-_BARE_ADDRESS = re.compile(r"https?://[^\s<>`*|\[\]()\\]*[^\s<>`*|\[\]()\\_~+^.,!?;:'\"]")
 # Any indentation is accepted, because normalisation removes it.
 _GAP = r"[ \t\v\f\x1c-\x1f]"
 _BLANK = re.compile(rf"{_GAP}*\n")
@@ -202,7 +201,7 @@ class _Inline:
             case "[":
                 return self._link(at)
             case "http://" | "https://":
-                return self._literal(_BARE_ADDRESS.match(self._text, at) or mark)
+                return self._literal(BARE_ADDRESS.match(self._text, at) or mark)
             case _:
                 return self._run(at)
 

@@ -7,6 +7,7 @@ from autopost_contracts.payload import Button
 from autopost_contracts.plan import Problem
 
 from autopost_adapters.markup.links import has_public_host, shown, wrong_address
+from autopost_adapters.markup.visible import is_visible
 from autopost_adapters.planning.limits import ButtonLimits
 
 Rows = Sequence[Sequence[Button]]
@@ -36,8 +37,8 @@ def _row_problems(row: Sequence[Button], field: str, limits: ButtonLimits) -> It
     if len(row) > limits.per_row:
         yield Problem("too_many_buttons", field, f"{len(row)} buttons in a row, at most {limits.per_row} are allowed")
     for button in row:
-        if not button.text.strip():
-            yield Problem("validation_failed", field, "a button has no text")
+        if not is_visible(button.text):
+            yield Problem("validation_failed", field, "a button has no visible text")
         if wrong := _wrong_url(button.url, limits):
             yield Problem("validation_failed", field, wrong)
 

@@ -9,11 +9,13 @@ when the texts have no other problem.
 from collections.abc import Sequence
 
 from autopost_contracts.payload import Button, Content, Flags
-from autopost_contracts.plan import PLAN_VERSION, Compiled, MediaPart, Part, Plan, Problem, Profile, TextPart
+from autopost_contracts.plan import PLAN_VERSION, Compiled, MediaPart, Part, Plan, Preview, Problem, Profile, TextPart
 from msgspec import Struct
 from msgspec.structs import replace
 
+from autopost_adapters.markup.links import first_web_link
 from autopost_adapters.markup.marked import Marked
+from autopost_adapters.markup.visible import is_visible
 from autopost_adapters.planning.buttons import button_problems
 from autopost_adapters.planning.layout import lay_out
 from autopost_adapters.planning.limits import Limits
@@ -38,7 +40,7 @@ class _Material(Struct, frozen=True, kw_only=True):
         found = (*self.words.problems, *self.media.problems, *button_problems(self.buttons, limits.buttons))
         if found or self.words.text.text or self.media.items:
             return found
-        return (Problem("message_empty", "text", "no text to send"),)
+        return (Problem("message_empty", "text", "no visible text to send"),)
 
 
 def compile_post(content: Content, flags: Flags, profile: Profile, limits: Limits) -> Compiled:
@@ -71,25 +73,31 @@ def _plain(content: Content, flags: Flags, profile: Profile, limits: Limits, set
     if content.parse_mode or content.links or content.media or content.buttons or profile.template_ref is not None:
         return None
     marked, measure = Marked(content.text.strip()), Measure(limits, None)
-    if not marked.text:
+    if not is_visible(marked.text):
         return None
     written = measure.write(marked)
     if not measure.surely_fits_text(written) and not measure.fits_text(marked):
         return None
     asked = read_options(flags, settings)
     shown = asked.shown_on(limits)
-    part = TextPart(
-        text=written.text, markup=written.markup, preview=shown.preview, silent=shown.silent, protect=shown.protect
-    )
+    preview = Preview(url=first_web_link(marked)) if shown.preview.size else Preview()
+    part = shown.dress(TextPart(text=written.text, markup=written.markup, preview=preview))
     return Plan(version=PLAN_VERSION, platform=limits.platform, parts=(part,), notes=tuple(dropped(asked, shown)))
 
 
 def _plan(material: _Material, measure: Measure, asked: Options, settings: Settings) -> Plan | tuple[Problem, ...]:
     limits, words, media = measure.limits, material.words, material.media
-    layout = lay_out(words, media.items, measure, settings.overflow, buttons=bool(material.buttons))
+    shown = asked.shown_on(limits)
+    layout = lay_out(
+        words,
+        media.items,
+        measure,
+        settings.overflow,
+        buttons=bool(material.buttons),
+        names_preview=shown.preview.size is not None,
+    )
     if layout.problems:
         return layout.problems
-    shown = asked.shown_on(limits)
     parts = _with_buttons(layout.parts, material.buttons, settings.buttons_text.strip(), limits)
     return Plan(
         version=PLAN_VERSION,

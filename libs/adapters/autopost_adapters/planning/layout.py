@@ -7,11 +7,12 @@ media. A caption that is too long is sent as text right before the message with 
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Problem, TextPart
+from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Preview, Problem, TextPart
 from autopost_runtime.secrets.redaction import quoted
 from msgspec import Struct
 from msgspec.structs import replace
 
+from autopost_adapters.markup.links import first_web_link
 from autopost_adapters.markup.marked import Marked
 from autopost_adapters.planning.arrange import arrange
 from autopost_adapters.planning.cut_text import Uncuttable, split, truncate
@@ -36,10 +37,16 @@ class _Item(Struct, frozen=True, kw_only=True):
 
 
 def lay_out(
-    words: ParsedTexts, media: Sequence[PlannedMedia], measure: Measure, overflow: Overflow, *, buttons: bool
+    words: ParsedTexts,
+    media: Sequence[PlannedMedia],
+    measure: Measure,
+    overflow: Overflow,
+    *,
+    buttons: bool,
+    names_preview: bool,
 ) -> Layout:
-    """``buttons``: the last message must have room for buttons."""
-    builder = _LayoutBuilder(measure, overflow)
+    """``buttons``: the last message must have room for buttons. ``names_preview``: texts name the link to preview."""
+    builder = _LayoutBuilder(measure, overflow, names_preview=names_preview)
     if not media:
         builder.add_text(words.text, "text")
         return builder.layout()
@@ -64,12 +71,13 @@ def lay_out(
 class _LayoutBuilder:
     """Collects the parts of one post."""
 
-    def __init__(self, measure: Measure, overflow: Overflow) -> None:
+    def __init__(self, measure: Measure, overflow: Overflow, *, names_preview: bool) -> None:
         self.parts: list[Part] = []
         self.problems: list[Problem] = []
         self.notes: list[str] = []
         self._measure = measure
         self._overflow = overflow
+        self._names_preview = names_preview
 
     def layout(self) -> Layout:
         return Layout(parts=tuple(self.parts), problems=tuple(self.problems), notes=tuple(self.notes))
@@ -87,7 +95,8 @@ class _LayoutBuilder:
     def add_text(self, marked: Marked, field: str) -> None:
         for piece in self._within_limits(marked, field):
             written = self._measure.write(piece)
-            self.parts.append(TextPart(text=written.text, markup=written.markup))
+            preview = Preview(url=first_web_link(piece)) if self._names_preview else Preview()
+            self.parts.append(TextPart(text=written.text, markup=written.markup, preview=preview))
 
     def _captioned(self, item: _Item) -> PlannedMedia:
         written = self._measure.write(item.caption)

@@ -31,11 +31,17 @@ class Options(Struct, frozen=True, kw_only=True):
 
     def dress(self, part: Part) -> Part:
         match part:
-            case TextPart():
-                return replace(part, preview=self.preview, silent=self.silent, protect=self.protect)
+            case TextPart(preview=Preview(url=url)):
+                return replace(part, preview=self._preview(url), silent=self.silent, protect=self.protect)
             case MediaPart(media=media):
                 above = self.caption_above and bool(part.text) and media[0].type in _VISIBLE
                 return replace(part, caption_above=above, silent=self.silent, protect=self.protect)
+
+    def _preview(self, url: str | None) -> Preview:
+        """Only a preview has a size, and only a link a preview."""
+        if self.preview.size is None:
+            return self.preview
+        return replace(self.preview, url=url, size=self.preview.size if url else None)
 
 
 def read_options(flags: Flags, settings: Settings) -> Options:

@@ -3,6 +3,8 @@
 The template is rendered before the text is parsed, so it may contain markup.
 """
 
+from collections.abc import Iterator, Sequence
+
 from autopost_contracts.payload import Content, Flags, ParseMode
 from autopost_contracts.plan import Problem, Profile
 from msgspec import Struct
@@ -12,6 +14,7 @@ from autopost_adapters.markup.links import has_public_host, shown, wrong_address
 from autopost_adapters.markup.markdown import read_markdown_closely
 from autopost_adapters.markup.marked import NAMES, Marked
 from autopost_adapters.markup.nesting import nest
+from autopost_adapters.markup.visible import is_visible
 from autopost_adapters.planning.limits import Limits, TextLimits
 from autopost_adapters.planning.settings import Settings
 from autopost_adapters.planning.template import render
@@ -43,12 +46,19 @@ def read_words(content: Content, flags: Flags, profile: Profile, limits: Limits,
         _read(rendered.text, rendered.parse_mode, "text", limits),
         *(_read(caption, content.parse_mode, f"media[{index}].caption", limits) for index, caption in captions),
     ]
-    problems = tuple(one.problem for one in read if one.problem)
+    problems = (*(one.problem for one in read if one.problem), *_link_problems(content.links))
     if problems and settings.on_markup == "plain":
         return _without_markup(read, problems[0])
     first, *rest = (one.marked for one in read)
     notes = tuple(one.note for one in read if one.note)
     return ParsedTexts(text=first, captions=tuple(rest), parse_mode=rendered.parse_mode, problems=problems, notes=notes)
+
+
+def _link_problems(links: Sequence[str]) -> Iterator[Problem]:
+    """Links of the post itself, which follow its text."""
+    for index, link in enumerate(links):
+        if wrong := wrong_address(link):
+            yield Problem("validation_failed", f"links[{index}]", wrong)
 
 
 def _without_markup(read: list[_Read], problem: Problem) -> ParsedTexts:
@@ -66,8 +76,8 @@ def _read(source: str, parse_mode: ParseMode | None, field: str, limits: Limits)
         case "Markdown":
             marked, wrong, unclosed = read_markdown_closely(source)
         case None:
-            return _Read(Marked(source.strip()), None)
-    nested, crossed = nest(marked)
+            return _Read(Marked(source.strip() if is_visible(source) else ""), None)
+    nested, crossed = nest(marked if is_visible(marked.text) else Marked(""))
     wrong = wrong or crossed or _not_shown(nested, limits.platform, limits.text)
     note = f"{field}: {unclosed} is never closed and is shown as it stands" if unclosed else None
     return _Read(marked if wrong else nested, Problem("markup_unsupported", field, wrong) if wrong else None, note)

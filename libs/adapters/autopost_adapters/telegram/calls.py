@@ -102,5 +102,7 @@ def _keyboard(buttons: tuple[tuple[Button, ...], ...]) -> Fields:
 def _preview(preview: Preview) -> Fields:
     if preview.disabled:
         return {"is_disabled": True}
-    options: Fields = {f"prefer_{preview.size}_media": True} if preview.size else {}
+    options: Fields = {}
+    if preview.size and preview.url:
+        options = {"url": preview.url, f"prefer_{preview.size}_media": True}
     return options | ({"show_above_text": True} if preview.above_text else {})

@@ -67,7 +67,10 @@ class TelegramAdapter:
         fields = _address(target) | call.fields
         payload: dict[str, Any] = {"json": fields, "timeout": self._timeout}
         if call.files:
-            payload = {"body": multipart(_as_text(fields), call.files), "timeout": self._upload_timeout}
+            payload = {
+                "body": multipart(_as_text(fields), call.files, decodes_names=True),
+                "timeout": self._upload_timeout,
+            }
         answer = await self._http.request(
             "POST",
             f"{self._api_url}/bot{quote(target.token.reveal(), safe=':')}/{call.method}",
