@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 from autopost_adapters.compilers import compile_content
-from autopost_contracts.payload import Button, Content, Flags, Medium, ParseMode
+from autopost_contracts.payload import Button, Content, Flags, Medium, ParseMode, PostRequest
 from autopost_contracts.plan import Compiled, Preview, Profile, TextPart
+from autopost_ingest.posts.normalize import normalize
 
 NESTED = "<blockquote>a<blockquote>b</blockquote></blockquote>"
 LIMITS = {"telegram": 4096, "max": 4000}
@@ -50,6 +51,48 @@ def test_markup_that_cannot_be_shown_fails_or_becomes_plain_as_the_channel_says(
     assert plain is not None
     assert plain.parts[0].markup == "plain"
     assert "<" not in plain.parts[0].text
+
+
+CODE = "    def f():\n        return  1"
+
+
+@pytest.mark.parametrize("platform", LIMITS)
+@pytest.mark.parametrize(
+    ("text", "parse_mode"),
+    [
+        (f"<pre>{CODE}</pre>", "HTML"),
+        (f"<pre>\n{CODE}\n</pre>", "HTML"),
+        (f"  \n<pre><code>{CODE}\n</code></pre>\n", "HTML"),
+        (f"```\n{CODE}\n```", "Markdown"),
+        (f"before\n```\n{CODE}\n```\nafter", "Markdown"),
+        (f"before <pre>{CODE}</pre>", "HTML"),
+    ],
+)
+def test_code_keeps_the_indentation_of_its_first_line(platform: str, text: str, parse_mode: ParseMode) -> None:
+    normalized = normalize(PostRequest(text=text, parse_mode=parse_mode))
+
+    plan = compiled(platform, normalized.content).plan
+
+    assert plan is not None
+    assert f"<pre>{CODE}</pre>" in plan.parts[0].text
+
+
+@pytest.mark.parametrize(
+    ("text", "parse_mode", "seen"),
+    [
+        ("<code>  a  </code> b", "HTML", "<code>  a  </code> b"),
+        ("` a  b` c", "Markdown", "<code> a  b</code> c"),
+        ("\n  <b>a</b> ", "HTML", "<b>a</b>"),
+        ("  <i> a</i>", "HTML", "<i>a</i>"),
+        ("<pre>  \n </pre><b>a</b>", "HTML", "<b>a</b>"),
+        ("\u00a0a\u2003", None, "\u00a0a\u2003"),
+    ],
+)
+def test_only_what_stands_before_the_first_entity_is_trimmed(text: str, parse_mode: ParseMode, seen: str) -> None:
+    plan = compiled("telegram", normalize(PostRequest(text=text, parse_mode=parse_mode)).content).plan
+
+    assert plan is not None
+    assert plan.parts[0].text == seen
 
 
 def test_links_that_the_text_lacks_follow_it() -> None:

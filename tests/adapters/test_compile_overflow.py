@@ -1,10 +1,13 @@
 """A text over the limit is refused, split or cut off, as the channel says; nothing is torn apart."""
 
+import re
 from typing import Any
 
 import pytest
 from autopost_adapters.markup.graphemes import is_boundary
 from autopost_adapters.markup.marked import Entity, Marked
+from autopost_adapters.markup.nesting import WHOLE
+from autopost_adapters.markup.visible import is_visible
 from autopost_adapters.max.compile import compile_content as compile_for_max
 from autopost_adapters.max.limits import LIMITS as MAX
 from autopost_adapters.planning.cut_text import ELLIPSIS, Uncuttable, split, truncate
@@ -83,11 +86,88 @@ def test_a_cut_text_ends_with_an_ellipsis_and_the_plan_says_so() -> None:
 
 @pytest.mark.parametrize("policy", ["split", "truncate"])
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_an_entity_longer_than_a_message_is_a_problem(platform: str, policy: str) -> None:
-    answer = compiled("<b>one two three four</b> x", shrunk(PLATFORMS[platform], text=15), "HTML", overflow=policy)
+def test_a_link_longer_than_a_message_is_a_problem(platform: str, policy: str) -> None:
+    link = "<a href='https://a.example/'>one two three four</a> x"
+    answer = compiled(link, shrunk(PLATFORMS[platform], text=15), "HTML", overflow=policy)
 
     assert [(one.code, one.field) for one in answer.problems] == [("message_too_long", "text")]
     assert "one two three four" in answer.problems[0].message
+
+
+LONG: dict[str, tuple[str, str, str]] = {
+    "bold": ("<b>", "</b>", "HTML"),
+    "bold in Markdown": ("**", "**", "Markdown"),
+    "quote": ("<blockquote>", "</blockquote>", "HTML"),
+    "code": ("<pre>", "</pre>", "HTML"),
+    "code with a language": ('<pre><code class="language-py">', "</code></pre>", "HTML"),
+    "fence": ("```\n", "\n```", "Markdown"),
+    "bold in a quote": ("<blockquote><b>", "</b></blockquote>", "HTML"),
+}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("kind", LONG)
+def test_a_post_that_is_one_long_entity_is_split_inside_it(platform: str, kind: str) -> None:
+    before, after, parse_mode = LONG[kind]
+    words = " ".join(f"word{number}" for number in range(2000))
+
+    pieces = texts(compiled(before + words + after, PLATFORMS[platform], parse_mode, overflow="split"))  # type: ignore[arg-type]
+
+    begin, end = re.match("(?:<[^>]*>|[*]{2})*", pieces[0])[0], re.search("(?:</[^>]*>|[*]{2})*$", pieces[0])[0]  # type: ignore[index]
+    assert begin
+    assert len(pieces) == 5
+    assert all(piece.startswith(begin) and piece.endswith(end) for piece in pieces)
+    assert " ".join(piece[len(begin) : -len(end)] for piece in pieces).split() == words.split()
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("kind", LONG)
+def test_a_post_that_is_one_long_entity_is_truncated_inside_it(platform: str, kind: str) -> None:
+    before, after, parse_mode = LONG[kind]
+
+    [cut] = texts(compiled(f"{before}{'word ' * 2000}{after}", PLATFORMS[platform], parse_mode, overflow="truncate"))  # type: ignore[arg-type]
+
+    assert cut.endswith(("></pre>…", "word</pre>…", "…"))
+    assert 3900 < len(cut) < 4200
+
+
+def test_an_entity_that_fits_into_a_message_is_not_cut() -> None:
+    text = f"{'a ' * 400}\n\n<pre>{'b' * 4000}</pre>"
+
+    pieces = texts(compiled(text, TELEGRAM, "HTML", overflow="split"))
+
+    assert [len(piece) for piece in pieces] == [799, 4011]
+
+
+def test_a_truncated_text_is_as_long_as_it_can_be() -> None:
+    text = f"<b>Title</b>\n<blockquote>{'word ' * 815}</blockquote>{'x ' * 100}"
+
+    [cut] = texts(compiled(text, shrunk(TELEGRAM, text=4000), "HTML", overflow="truncate"))
+
+    assert cut.endswith("word</blockquote>…")
+    assert len(cut) > 3900
+
+
+def test_code_that_is_cut_loses_one_line_break_and_no_indentation() -> None:
+    lines = [f"{' ' * (4 * (number % 4))}line {number}" for number in range(800)]
+    text = "```py\n" + "\n".join(lines) + "\n```"
+
+    pieces = texts(compiled(text, TELEGRAM, "Markdown", overflow="split"))
+
+    begin, end = '<pre><code class="language-py">', "</code></pre>"
+    assert len(pieces) > 2
+    assert all(piece.startswith(begin) and piece.endswith(end) for piece in pieces)
+    assert "\n".join(piece.removeprefix(begin).removesuffix(end) for piece in pieces).split("\n") == lines
+
+
+@pytest.mark.parametrize("mark", ["<a href='https://a.example/'>", "<a href='tg://user?id=1'>"])
+def test_a_link_or_mention_is_never_cut(mark: str) -> None:
+    text = f"<b>{'a ' * 1000}{mark}{'b ' * 1500}</a>{'c ' * 1000}</b>"
+
+    pieces = texts(compiled(text, TELEGRAM, "HTML", overflow="split"))
+
+    assert sum(piece.count("</a>") for piece in pieces) == 1
+    assert "".join(pieces).count("<b>") == len(pieces)
 
 
 def test_without_a_policy_a_long_text_is_refused_with_both_numbers() -> None:
@@ -145,7 +225,8 @@ def test_pieces_are_the_text_in_order_within_every_limit(
         return
 
     assert all(measure.fits_text(piece) and piece.text for piece in pieces)
-    assert placed(marked, pieces) == list(marked.entities)
+    assert covered(placed(marked, pieces), marked.text) == covered(list(marked.entities), marked.text)
+    assert whole(placed(marked, pieces)) == whole(list(marked.entities))
 
 
 @settings(max_examples=150, deadline=None)
@@ -161,12 +242,22 @@ def test_a_cut_text_is_the_beginning_of_the_whole_and_fits(marked: Marked, limit
 
     assert measure.fits_text(kept)
     assert kept == marked or (kept.text.endswith(ELLIPSIS) and marked.text.startswith(kept.text[:-1]))
-    assert kept.entities == marked.entities[: len(kept.entities)]
+    shown = [one.clipped(0, len(kept.text) - 1) for one in marked.entities if one.start < len(kept.text) - 1]
+    assert kept == marked or covered(list(kept.entities), kept.text) == covered(shown, kept.text)
     assert kept == marked or is_boundary(marked.text, len(kept.text) - 1)
 
 
 def only_shown(marked: Marked, limits: Limits) -> Marked:
     return Marked(marked.text, tuple(one for one in marked.entities if one.kind in limits.text.kinds))
+
+
+def covered(entities: list[Entity], text: str) -> set[tuple[int, str, str]]:
+    """The visible characters with the markup that each of them has."""
+    return {(at, one.kind, one.value) for one in entities for at in range(one.start, one.end) if is_visible(text[at])}
+
+
+def whole(entities: list[Entity]) -> list[Entity]:
+    return [one for one in entities if one.kind in WHOLE]
 
 
 def occurrences(marked: Marked, text: str) -> list[Marked]:
@@ -179,10 +270,10 @@ def placed(marked: Marked, pieces: list[Marked]) -> list[Entity]:
     at, found = 0, []
     for piece in pieces:
         start = marked.text.index(piece.text, at)
-        assert not marked.text[at:start].strip()
+        assert not is_visible(marked.text[at:start])
         assert is_boundary(marked.text, at)
         assert is_boundary(marked.text, start)
         found += [replace(one, start=one.start + start, end=one.end + start) for one in piece.entities]
         at = start + len(piece.text)
-    assert at == len(marked.text)
+    assert not is_visible(marked.text[at:])
     return found

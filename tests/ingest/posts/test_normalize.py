@@ -72,13 +72,21 @@ def test_the_hash_of_known_posts_never_moves(request_: PostRequest, hashed: str)
         ("a\n\n\n\n\nb", "a\n\nb"),
         ("a   \n   b", "a\nb"),
         ("e\u0301", "\u00e9"),
-        ("\u00a0a\u2003b", "a\u2003b"),
+        ("\u00a0a\u2003b", "\u00a0a\u2003b"),
         ("10\u00a0000  \u20bd,\t5\u2009%", "10\u00a0000 \u20bd, 5\u2009%"),
         ("a\u00a0\u00a0b \u3000 c", "a\u00a0\u00a0b \u3000 c"),
     ],
 )
 def test_text_is_trimmed_collapsed_and_composed(given_text: str, text: str) -> None:
     assert normalize(PostRequest(text=given_text)).content.text == text
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u00a0", "\u200b\u2060", "\u2800"])
+def test_a_post_that_shows_nothing_is_refused(text: str) -> None:
+    with pytest.raises(InvalidPost) as refused:
+        normalize(PostRequest(text=text))
+
+    assert refused.value.field == "text"
 
 
 FENCED = "```py\nif a:\n    b  =  1\n\n\n\n    c\n```"

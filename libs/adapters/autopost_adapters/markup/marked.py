@@ -45,6 +45,9 @@ NAMES: dict[Kind, str] = {
 }
 """Names for messages to people. Where two entities cover the same range, the earlier one is the outer one."""
 
+CODE: frozenset[Kind] = frozenset({"code", "pre"})
+EDGE = " \t\n\v\f\r\x1c\x1d\x1e\x1f"
+"""What is trimmed at the edges of a text; other spaces are used on purpose."""
 _GAP = re.compile(r"\s+")
 _RANK = {kind: rank for rank, kind in enumerate(NAMES)}
 
@@ -61,18 +64,19 @@ class Entity(Struct, frozen=True):
     def moved(self, by: int) -> "Entity":
         return Entity(self.kind, self.start + by, self.end + by, self.value, self.format)
 
+    def clipped(self, start: int, end: int) -> "Entity":
+        """Its part between ``start`` and ``end``, with positions counted from ``start``."""
+        return Entity(self.kind, max(self.start, start) - start, min(self.end, end) - start, self.value, self.format)
+
 
 class Marked(Struct, frozen=True):
     text: str
     entities: tuple[Entity, ...] = ()
 
     def part(self, start: int, end: int) -> "Marked":
-        """From ``start`` to ``end`` without whitespace at the edges; the range must not cut an entity."""
-        seen = self.text[start:end]
-        start += len(seen) - len(seen.lstrip())
-        end = start + len(seen.strip())
-        inside = (entity for entity in self.entities if start <= entity.start and entity.end <= end)
-        return Marked(self.text[start:end], tuple(entity.moved(-start) for entity in inside))
+        """From ``start`` to ``end`` without whitespace at the edges; an entity over an edge is cut there."""
+        clipped = (entity.clipped(start, end) for entity in self.entities if entity.start < end and start < entity.end)
+        return tidy(self.text[start:end], clipped)
 
     def followed_by(self, text: str) -> "Marked":
         return Marked(self.text + text, self.entities)
@@ -90,11 +94,16 @@ class Marked(Struct, frozen=True):
 
 
 def tidy(text: str, entities: Iterable[Entity]) -> Marked:
-    """Trim the text, and each entity to its visible range; empty entities are removed."""
-    lead = len(text) - len(text.lstrip())
+    """Trim the text, and each entity to its visible range; empty entities are removed.
+
+    Code keeps its spaces: platforms trim a text only up to its first entity. At the end they trim in code, too.
+    """
     gaps = _Gaps(text)
-    trimmed = (gaps.trimmed(entity) for entity in entities if entity.start < entity.end)
-    return Marked(text.strip(), in_order({entity.moved(-lead) for entity in trimmed if entity.start < entity.end}))
+    end = len(text.rstrip(EDGE))
+    trimmed = [gaps.trimmed(entity) for entity in entities if entity.start < entity.end]
+    kept = [entity.clipped(0, end) for entity in trimmed if entity.start < min(entity.end, end)]
+    lead = min(len(text) - len(text.lstrip(EDGE)), min((entity.start for entity in kept), default=end), end)
+    return Marked(text[lead:end], in_order({entity.moved(-lead) for entity in kept}))
 
 
 def in_order(entities: Iterable[Entity]) -> tuple[Entity, ...]:
@@ -111,21 +120,27 @@ class _Gaps:
     def __init__(self, text: str) -> None:
         self._text = text
         self._starts: list[int] | None = None
-        self._ends: list[int] = []
+        self._gaps: list[tuple[int, int, int]] = []
 
     def trimmed(self, entity: Entity) -> Entity:
-        """The entity must not be empty."""
+        """The entity must not be empty. Inline code keeps all spaces, a block of code the indentation of its lines."""
         start, end = entity.start, entity.end
         if self._text[start].isspace():
-            start = self._gap(start)[1]
-        if self._text[end - 1].isspace():
+            _, last_break, visible = self._gap(start)
+            if visible >= end:
+                return replace(entity, start=end)
+            if entity.kind not in CODE:
+                start = visible
+            elif entity.kind == "pre":
+                start = max(start, last_break + 1)
+        if entity.kind != "code" and self._text[end - 1].isspace():
             end = self._gap(end - 1)[0]
         return entity if (start, end) == (entity.start, entity.end) else replace(entity, start=start, end=end)
 
-    def _gap(self, at: int) -> tuple[int, int]:
-        """The start and the end of the gap around this position."""
+    def _gap(self, at: int) -> tuple[int, int, int]:
+        """The start, the last line break (or -1) and the end of the gap around this position."""
         if self._starts is None:
             found = [gap.span() for gap in _GAP.finditer(self._text)]
-            self._starts, self._ends = [start for start, _ in found], [end for _, end in found]
-        place = bisect_right(self._starts, at) - 1
-        return self._starts[place], self._ends[place]
+            self._starts = [start for start, _ in found]
+            self._gaps = [(start, self._text.rfind("\n", start, end), end) for start, end in found]
+        return self._gaps[bisect_right(self._starts, at) - 1]

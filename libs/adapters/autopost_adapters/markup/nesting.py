@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from autopost_adapters.markup.marked import NAMES, Entity, Kind, Marked, tidy
+from autopost_adapters.markup.marked import CODE, NAMES, Entity, Kind, Marked, tidy
 
 LOOKS: frozenset[Kind] = frozenset({"bold", "italic", "underline", "strike", "highlight"})
 _STYLES: frozenset[Kind] = LOOKS | {"spoiler"}
-_CODE: frozenset[Kind] = frozenset({"code", "pre"})
-_WHOLE: frozenset[Kind] = frozenset({"link", "custom_emoji", "time"})
+WHOLE: frozenset[Kind] = frozenset({"link", "custom_emoji", "time"})
+"""What cannot be cut in two: a mention is a link."""
 _BLOCKS: frozenset[Kind] = frozenset({"quote", "expandable_quote"})
 
 
@@ -43,7 +43,7 @@ def _is_redundant(kind: Kind, around: frozenset[Kind]) -> bool:
     if kind in _STYLES and kind in around:
         return True
     if kind in LOOKS or kind == "code":
-        return bool(around & _CODE) or (kind == "code" and "link" in around)
+        return bool(around & CODE) or (kind == "code" and "link" in around)
     return False
 
 
@@ -55,19 +55,19 @@ def _refused(kind: Kind, around: frozenset[Kind]) -> str | None:
 def _forbidden_outer(kind: Kind) -> frozenset[Kind]:
     """The kinds that must not contain this kind."""
     if kind in _BLOCKS:
-        return _BLOCKS | _CODE | _WHOLE
-    if kind in _WHOLE:
-        return _CODE | _WHOLE
+        return _BLOCKS | CODE | WHOLE
+    if kind in WHOLE:
+        return CODE | WHOLE
     if kind == "pre":
-        return _CODE | _WHOLE | {"spoiler"}
+        return CODE | WHOLE | {"spoiler"}
     if kind == "code":
         return frozenset({"custom_emoji", "time", "spoiler"})
-    return _CODE if kind == "spoiler" else frozenset()
+    return CODE if kind == "spoiler" else frozenset()
 
 
 def _cut_at_code(entities: Sequence[Entity]) -> Iterable[Entity]:
     """Styles stop before code and continue after it, and break at the edges of a quote that contains the code."""
-    code = [entity for entity in entities if entity.kind in _CODE]
+    code = [entity for entity in entities if entity.kind in CODE]
     starts = [hole.start for hole in code]
 
     def has_holes(entity: Entity) -> bool:

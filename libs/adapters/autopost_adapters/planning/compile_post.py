@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from autopost_adapters.markup.links import first_web_link
-from autopost_adapters.markup.marked import Marked
+from autopost_adapters.markup.marked import EDGE, Marked
 from autopost_adapters.markup.visible import is_visible
 from autopost_adapters.planning.buttons import button_problems
 from autopost_adapters.planning.layout import lay_out
@@ -72,7 +72,7 @@ def _plain(content: Content, flags: Flags, profile: Profile, limits: Limits, set
     """A fast path with the same result for plain text that fits into one message, as in most posts."""
     if content.parse_mode or content.links or content.media or content.buttons or profile.template_ref is not None:
         return None
-    marked, measure = Marked(content.text.strip()), Measure(limits, None)
+    marked, measure = Marked(content.text.strip(EDGE)), Measure(limits, None)
     if not is_visible(marked.text):
         return None
     written = measure.write(marked)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from autopost_adapters.markup.html import read_html
 from autopost_adapters.markup.links import has_public_host, shown, wrong_address
 from autopost_adapters.markup.markdown import read_markdown_closely
-from autopost_adapters.markup.marked import NAMES, Marked
+from autopost_adapters.markup.marked import EDGE, NAMES, Marked
 from autopost_adapters.markup.nesting import nest
 from autopost_adapters.markup.visible import is_visible
 from autopost_adapters.planning.limits import Limits, TextLimits
@@ -76,7 +76,7 @@ def _read(source: str, parse_mode: ParseMode | None, field: str, limits: Limits)
         case "Markdown":
             marked, wrong, unclosed = read_markdown_closely(source)
         case None:
-            return _Read(Marked(source.strip() if is_visible(source) else ""), None)
+            return _Read(Marked(source.strip(EDGE) if is_visible(source) else ""), None)
     nested, crossed = nest(marked if is_visible(marked.text) else Marked(""))
     wrong = wrong or crossed or _not_shown(nested, limits.platform, limits.text)
     note = f"{field}: {unclosed} is never closed and is shown as it stands" if unclosed else None

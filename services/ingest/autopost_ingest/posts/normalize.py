@@ -11,6 +11,8 @@ from hashlib import sha256
 
 import msgspec
 from autopost_adapters.markup.markdown import code_spans
+from autopost_adapters.markup.marked import EDGE
+from autopost_adapters.markup.visible import is_visible
 from autopost_contracts.payload import (
     LONGEST_LINK,
     Button,
@@ -60,7 +62,7 @@ class Normalized(Struct, frozen=True, kw_only=True):
 
 def normalize(request: PostRequest) -> Normalized:
     content = _content(request)
-    if not content.text and not content.links and not content.media:
+    if not content.links and not content.media and not is_visible(content.text):
         raise InvalidPost("text", "must not be empty unless the post has links or media")
     tags, channel_tags = routing_tags(request)
     return Normalized(
@@ -163,8 +165,8 @@ def _text(text: str, field: str, parse_mode: ParseMode | None = None) -> str:
     _refuse_unusable(text, field)
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     if _is_tidy(text):
-        return text.strip()
-    return "".join(piece if code else _collapsed(piece) for piece, code in _pieces(text, parse_mode)).strip()
+        return text.strip(EDGE)
+    return "".join(piece if code else _collapsed(piece) for piece, code in _pieces(text, parse_mode)).strip(EDGE)
 
 
 def _is_tidy(text: str) -> bool:
