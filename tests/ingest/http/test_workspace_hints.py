@@ -1,10 +1,17 @@
 """The tenant comes from the endpoint alone: who names a workspace all the same is neither believed nor refused."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from ingest.support.ingest_client import DEMO_WORKSPACE, SHOP_WORKSPACE, IngestClient
+
+
+class Literal(NamedTuple):
+    """As it stands in the body."""
+
+    text: str
+
 
 BODIES: dict[str, tuple[Any, str | None]] = {
     "text": (str(SHOP_WORKSPACE), str(SHOP_WORKSPACE)),
@@ -14,6 +21,8 @@ BODIES: dict[str, tuple[Any, str | None]] = {
     "large number": (10**17, "1" + "0" * 17),
     "number of 19 digits": (1_234_567_890_123_456_789, "1234567890123456789"),
     "number beyond 64 bits": (-(10**30), "-1" + "0" * 30),
+    "number of 5000 digits": (Literal("9" * 5000), "9" * 63 + "…"),
+    "number beyond all types": (Literal("-1e400"), "-1e400"),
     "true": (True, "true"),
     "null": (None, None),
     "object": ({"id": 7}, '{"id":7}'),
@@ -29,7 +38,9 @@ BODIES: dict[str, tuple[Any, str | None]] = {
 async def test_whatever_the_body_calls_its_workspace_is_at_most_a_short_hint(
     client: IngestClient, named: Any, kept: str | None
 ) -> None:
-    answer = await client.post({"text": "hello", "workspace_id": named})
+    literal = named.text if isinstance(named, Literal) else json.dumps(named)
+    body = f'{{"text": "hello", "workspace_id": {literal}}}'
+    answer = await client.post(content=body, headers={"Content-Type": "application/json"})
 
     assert answer.status_code == 202, answer.text
     assert await client.sql("SELECT workspace_id FROM messages") == DEMO_WORKSPACE

@@ -11,9 +11,18 @@ from autopost_runtime.secrets.redaction import quoted
 from msgspec.structs import replace
 
 from autopost_ingest.errors import InvalidPost
-from autopost_ingest.request.strict_json import MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
+from autopost_ingest.request.strict_json import HINT, MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
+
+
+class _WithHint(PostRequest, frozen=True, kw_only=True):
+    """A number in the hint may be of any size."""
+
+    workspace_id: msgspec.Raw = msgspec.Raw(b"null")
+
 
 _decode = msgspec.json.Decoder(PostRequest).decode
+_decode_with_hint = msgspec.json.Decoder(_WithHint).decode
+_HINT_KEY = f'"{HINT}"'.encode()
 _WHERE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _VALUE = re.compile(r"value '(?P<value>.*)'", re.DOTALL)
 _INDEX = re.compile(r"\[[^]]*\]")
@@ -25,7 +34,7 @@ def read_post(body: bytes) -> PostRequest:
     """Raises ``HttpProblem`` 400 or ``InvalidPost``, naming the field."""
     try:
         check_json(body)
-        return _with_hint(_in_utc(_decode(body)))
+        return _in_utc(_decode(body) if _HINT_KEY not in body else _with_hint(_decode_with_hint(body)))
     except InvalidJson as exc:
         raise HttpProblem(400, "Bad Request", exc.reason, field=exc.place or None) from None
     except msgspec.ValidationError as exc:
@@ -44,14 +53,22 @@ def _in_utc(post: PostRequest) -> PostRequest:
     return replace(post, scheduled_for=post.scheduled_for.astimezone(UTC))
 
 
-def _with_hint(post: PostRequest) -> PostRequest:
+def _with_hint(post: _WithHint) -> PostRequest:
     """The workspace hint as short text without secrets, whatever the sender put there."""
-    if post.workspace_id is None:
-        return post
-    named = post.workspace_id
+    fields = {name: getattr(post, name) for name in PostRequest.__struct_fields__}
+    return PostRequest(**fields | {HINT: _hint(post.workspace_id)})
+
+
+def _hint(raw: msgspec.Raw) -> str | None:
+    try:
+        named = msgspec.json.decode(raw)
+    except msgspec.DecodeError:  # a number beyond all types: others were refused before
+        return quoted(bytes(raw).decode(), MAX_HINT_LENGTH)
+    if named is None:
+        return None
     is_long = type(named) is int  # beyond 64 bits it cannot be encoded
     text = named if isinstance(named, str) else str(named) if is_long else msgspec.json.encode(named).decode()
-    return replace(post, workspace_id=quoted(text, MAX_HINT_LENGTH))
+    return quoted(text, MAX_HINT_LENGTH)
 
 
 def _located(message: str) -> tuple[str, str | None]:

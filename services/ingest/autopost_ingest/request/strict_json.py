@@ -41,11 +41,11 @@ class InvalidJson(Exception):  # noqa: N818  named for what it is
 class _Invalid:
     """Marks a refused value in the parsed tree."""
 
-    def __init__(self, reason: str, key: str | None = None, *, digits: int = 0) -> None:
+    def __init__(self, reason: str, key: str | None = None, *, is_number: bool = False) -> None:
         self.reason = reason
         self.key = key
-        self.digits = digits
-        """Digits of an integer that has too many."""
+        self.is_number = is_number
+        """Of too many digits, or out of range."""
 
 
 def check_json(body: bytes) -> None:
@@ -120,11 +120,14 @@ class _StrictParser:
     def _whole(self, digits: str) -> Any:
         if len(digits.removeprefix("-")) > MAX_DIGITS:
             self.found = True
-            return _Invalid(f"integers must not have more than {MAX_DIGITS} digits", digits=len(digits))
+            return _Invalid(f"integers must not have more than {MAX_DIGITS} digits", is_number=True)
         return 0
 
     def _real(self, digits: str) -> Any:
-        return 0.0 if math.isfinite(float(digits)) else self._odd("number is out of range")
+        if math.isfinite(float(digits)):
+            return 0.0
+        self.found = True
+        return _Invalid("number is out of range", is_number=True)
 
     def _constant(self, name: str) -> Any:
         return self._odd(f"{name} is not valid JSON")
@@ -138,8 +141,8 @@ _parser = _StrictParser()
 """Shared: creating a parser takes longer than parsing a small body. Parsing never awaits, so there is one user."""
 
 
-def _is_long_number(value: Any) -> bool:
-    return isinstance(value, _Invalid) and 0 < value.digits <= MAX_HINT_LENGTH
+def _is_number(value: Any) -> bool:
+    return isinstance(value, _Invalid) and value.is_number
 
 
 def _check(value: Any, place: str, depth: int) -> None:
@@ -152,7 +155,7 @@ def _check(value: Any, place: str, depth: int) -> None:
             _check_depth(depth, place)
             for key, inner in value.items():
                 _check_text(key, _path(place, key))
-                if not (depth == 0 and key == HINT and _is_long_number(inner)):
+                if not (depth == 0 and key == HINT and _is_number(inner)):
                     _check(inner, _path(place, key), depth + 1)
         case list():
             _check_depth(depth, place)
