@@ -51,7 +51,7 @@ BEGIN
         FROM jsonb_each(NEW.route_filter) AS list
         WHERE list.key NOT IN ('include_any', 'include_all', 'exclude')
            OR jsonb_array_length(list.value) IS NULL
-           OR lower(list.value::text) <> list.value::text
+           OR lowercase(list.value::text) <> list.value::text
         UNION ALL
         SELECT _problem
         LIMIT 1;

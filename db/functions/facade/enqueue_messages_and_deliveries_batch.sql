@@ -14,6 +14,7 @@
 --              "scheduled_for", "run_id", "trace_id", "traceparent", "batch_id", "max_attempts",
 --              "renderings": [{"profile_hash", "plan_hash", "rendered_text", "plan", "calls",
 --                              "template_version", "problems"}]}
+--              tags are stored in their canonical form (canonical_tags)
 -- answer       {"message_id", "new", "routed", "enqueued", "deduped", "validation_failed"}, with "first_tags" when the
 --              content was first seen with other tags, by which it is routed; message_id is null when no channel takes
 --              a new content, of which only the event is kept; or
@@ -57,8 +58,12 @@ BEGIN
 
     _posts := parse_posts((
         SELECT coalesce(jsonb_agg(g.post || jsonb_build_object(
-                   'source', _source || coalesce(nullif(g.post -> 'source', 'null'), '{}')) ORDER BY g.place), '[]')
+                   'source', _source || coalesce(nullif(g.post -> 'source', 'null'), '{}'),
+                   'tags', to_jsonb(canonical_tags(t.tags))) ORDER BY g.place), '[]')
         FROM jsonb_array_elements(p_posts) WITH ORDINALITY AS g (post, place)
+        CROSS JOIN LATERAL (
+            SELECT ARRAY(SELECT jsonb_array_elements_text(nullif(g.post -> 'tags', 'null'))) AS tags
+        ) AS t
     ));
     _routes := route_posts(p_workspace_id, _posts);
     IF _routes.missing <> '{}' THEN

@@ -123,6 +123,9 @@ async def test_a_post_stays_in_its_workspace(tenant):
         (["news", "news"], ["news"]),
         (["b", "a", "b"], ["a", "b"]),
         ([" News ", "news", "\tsale\n"], ["news", "sale"]),
+        (["НОВОСТИ Ё", "Україна Ї", "Ўсход"], ["новости ё", "україна ї", "ўсход"]),
+        (["\u00a0news\u2003", "sale\x1f\u3000"], ["news", "sale"]),
+        (["ΟΔΟΣ", "οδος"], ["οδοσ"]),
         (["", " "], []),
         ([], []),
     ],
@@ -136,3 +139,11 @@ async def test_tags_of_a_channel_are_kept_as_those_of_posts(tenant: Tenant, give
 
     assert inserted == (await tenant.state(channel))["tags"] == kept
     assert kept == list(routing_tags(PostRequest(tags=tuple(given)))[0])
+
+
+async def test_cyrillic_tags_are_lowered_in_any_locale(tenant: Tenant) -> None:
+    """A database of the locale C knows no letters but those of ASCII."""
+    given = "SELECT canonical_tags(ARRAY['Новости', ' ЁЖ\u00a0'] COLLATE \"C\")"
+
+    assert await tenant.db.fetchval(given) == ["новости", "ёж"]
+    assert not await tenant.db.fetchval("SELECT lower('Ж' COLLATE \"C\") = 'ж'")

@@ -107,6 +107,18 @@ async def test_other_tags_are_told_and_do_not_change_the_message(tenant):
     assert await tenant.db.fetchval("SELECT tags FROM messages") == ["a"]
 
 
+async def test_tags_are_compared_in_the_form_that_ingest_gives_them(tenant):
+    """A script may give them as people write them: they route, and they are those of the same post over HTTP."""
+    await tenant.channel(route_filter={"include_any": ["news"]})
+    first = await tenant.enqueue("hello", tags=["Sport ", "NEWS", "news"])
+
+    again = await tenant.enqueue("hello", tags=["news", "sport"])
+
+    assert (first["routed"], again["deduped"], "first_tags" in again) == (1, 1, False)
+    assert await tenant.db.fetchval("SELECT tags FROM messages") == ["news", "sport"]
+    assert await tenant.events("message_tag_mismatch") == []
+
+
 async def test_without_a_rendering_nothing_is_written_and_the_profiles_are_named(tenant):
     await tenant.channels(2)
     await tenant.channel(settings={"disable_preview": True, "message_thread_id": 7})

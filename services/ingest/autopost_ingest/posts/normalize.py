@@ -254,7 +254,8 @@ def _button(button: Button, field: str) -> Button:
 
 
 def _tags(tags: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted({tag.strip().lower() for tag in tags} - {""})) if tags else ()
+    """As ``canonical_tags`` of the database; a final sigma is an ordinary one."""
+    return tuple(sorted({tag.strip().lower().replace("ς", "σ") for tag in tags} - {""})) if tags else ()
 
 
 def _unique(items: Iterable[str]) -> tuple[str, ...]:
