@@ -56,13 +56,17 @@ def schedule_maintenance(
         _schedule_store_jobs(config, MediaGcGateway(database), objects, scheduler)
 
 
-def _schedule_store_jobs(config: RetainConfig, gateway: MediaGcGateway, objects: Objects, scheduler: Scheduler) -> None:
-    batches = Batches(config.retain_batch, config.retain_pause)
-    keep = Keep(
+def keep_of(config: RetainConfig) -> Keep:
+    return Keep(
         origin=config.origin_retention,
         large_video=config.origin_retention_large_video,
         large_bytes=config.large_video_bytes,
     )
+
+
+def _schedule_store_jobs(config: RetainConfig, gateway: MediaGcGateway, objects: Objects, scheduler: Scheduler) -> None:
+    batches = Batches(config.retain_batch, config.retain_pause)
+    keep = keep_of(config)
     payloads = PayloadRetention(objects, config.retain_payloads, batches)
     scheduler.on_leader("payloads", config.retain_interval, payloads.run_once)
     scheduler.on_leader("collect", config.collect_interval, MediaCollector(gateway, objects, keep, batches).run_once)

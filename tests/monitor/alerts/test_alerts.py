@@ -72,6 +72,28 @@ async def die(tenant: Tenant) -> Any:
     return delivery
 
 
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("off", {"alert.opened": False}),
+        ("on_alert", {"alert.opened": True}),
+        ("schedule", {"alert.opened": False, "alert.snapshot": True}),
+    ],
+)
+async def test_the_queue_is_told_as_the_snapshot_policy_says(
+    database: Database, tenant: Tenant, policy: str, told: dict[str, bool]
+) -> None:
+    """For each notice, whether it has the counts of the queue."""
+    async with staged(database, snapshot_policy=policy) as stage:
+        await die(tenant)
+
+        await stage.turn()
+        await eventually(lambda: len(stage.hook.received) == len(told))
+
+        heard = [msgspec.json.decode(body) for _, body in stage.hook.received]
+        assert {one["type"]: "counts" in json.dumps(one) for one in heard} == told
+
+
 async def test_an_alert_opens_lasts_and_ends_and_each_is_told_once(database: Database, tenant: Tenant) -> None:
     async with staged(database, alert_remind=timedelta(seconds=1)) as stage:
         delivery = await die(tenant)

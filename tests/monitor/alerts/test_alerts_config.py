@@ -1,6 +1,7 @@
 """Targets come from the configuration: whole, or refused with the name of what is missing; no secret is shown."""
 
 import pytest
+from autopost_monitor.alerts.condition_texts import thresholds
 from autopost_monitor.config import MonitorConfig
 from autopost_runtime.config.load import ConfigError, describe, load
 
@@ -19,6 +20,32 @@ def test_the_defaults_are_those_of_the_documents() -> None:
     assert config.alert_partitions_ahead is not None
     assert config.alert_partitions_ahead.days == 14
     assert config.snapshot_policy == "off"
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "condition", "threshold"),
+    [
+        ("dead_threshold", "7", "dead", 7),
+        ("failed_perm_10m", "7", "failed_permanent", 7),
+        ("paused_channels", "7", "paused_channels", 7),
+        ("cooled_groups", "7", "cooled_groups", 7),
+        ("oldest_due", "7m", "oldest_due", 420),
+        ("pull_failures", "7", "pull_sources", 7),
+        ("staged_age", "7m", "staged_posts", 420),
+        ("bot_age", "7m", "bot_outbox", 420),
+        ("bot_errors", "7", "bot_errors", 7),
+        ("set_aside", "7", "set_aside", 7),
+        ("provider_wait", "7m", "provider_waits", 420),
+        ("orphan_events", "7", "orphan_events", 7),
+        ("relay_lag", "7m", "relay_lag", 420),
+        ("refused_claims", "7m", "refused_claims", 420),
+        ("partitions_ahead", "7d", "event_partitions", 604800),
+    ],
+)
+def test_a_variable_is_the_threshold_of_its_condition_alone(
+    variable: str, text: str, condition: str, threshold: int
+) -> None:
+    assert thresholds(read(**{variable: text})) == thresholds(read()) | {condition: threshold}
 
 
 def test_a_threshold_set_to_nothing_is_off() -> None:

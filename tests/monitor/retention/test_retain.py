@@ -13,7 +13,7 @@ import pytest
 from autopost_contracts.ids import WorkspaceId
 from autopost_monitor.config import MonitorConfig
 from autopost_monitor.gateway import Gateway
-from autopost_monitor.jobs import open_store, schedule_maintenance, schedule_queue_jobs
+from autopost_monitor.jobs import keep_of, open_store, schedule_maintenance, schedule_queue_jobs
 from autopost_monitor.leader.leader import Leadership
 from autopost_monitor.leader.periodic import Scheduler
 from autopost_monitor.retention.events import EventRetention
@@ -112,6 +112,15 @@ def test_a_period_that_must_be_a_mistake_is_refused(period: str) -> None:
     name = f"AUTOPOST_{period.upper()}"
     with pytest.raises(ConfigError, match=name):
         load(MonitorConfig, {"AUTOPOST_DATABASE_URL": "postgresql://x/x", name: "30s"})
+
+
+def test_media_is_kept_as_the_variables_say() -> None:
+    said = {"ORIGIN_RETENTION": "9d", "ORIGIN_RETENTION_LARGE_VIDEO": "3d", "LARGE_VIDEO_BYTES": "4096"}
+    given = {f"AUTOPOST_{name}": value for name, value in said.items()}
+
+    keep = keep_of(load(MonitorConfig, {"AUTOPOST_DATABASE_URL": "postgresql://x/x"} | given))
+
+    assert (keep.origin, keep.large_video, keep.large_bytes) == (timedelta(days=9), timedelta(days=3), 4096)
 
 
 async def test_payloads_leave_by_age_and_media_stays(database: Database, s3: Bucket) -> None:
