@@ -9,7 +9,14 @@ import pytest
 from autopost_bot.gateway import InboxBacklog
 from autopost_bot.inbox import Inbox
 from autopost_contracts.ids import WorkspaceId
+from autopost_runtime.telemetry import metrics
 from harness.eventually import eventually
+
+
+def shown() -> list[str]:
+    """One series, however many workspaces there are."""
+    lines = metrics.render().decode().splitlines()
+    return [line for line in lines if line.startswith("autopost_bot_unanswered")]
 
 
 @pytest.mark.parametrize(
@@ -18,7 +25,7 @@ from harness.eventually import eventually
     ids=lambda exc: type(exc).__name__,
 )
 async def test_a_failed_read_is_retried(exc: Exception) -> None:
-    backlog = [InboxBacklog(WorkspaceId(uuid4()), 3, datetime.now(UTC))]
+    backlog = [InboxBacklog(WorkspaceId(uuid4()), count, datetime.now(UTC)) for count in (3, 4)]
 
     class Database:
         looks = 0
@@ -33,7 +40,7 @@ async def test_a_failed_read_is_retried(exc: Exception) -> None:
     inbox = Inbox(database, timedelta(milliseconds=1))  # type: ignore[arg-type]
     running = asyncio.create_task(inbox.run())
 
-    await eventually(lambda: [one.value for one in inbox._readings()] == [3])
+    await eventually(lambda: shown() == ["autopost_bot_unanswered 7.0"])
     inbox.wake("not a subject")
     is_running = not running.done()
     running.cancel()
