@@ -38,6 +38,17 @@ async def test_its_event_names_the_key_under_which_the_platform_was_called(tenan
     assert [told[claim["delivery_id"]].get("provider_message_id") for claim in claims] == ["7", None]
 
 
+async def test_what_goes_the_long_way_names_that_key_too_however_it_ended(tenant):
+    arrived, failed, refused = claims = await claimed(tenant, 3)
+
+    await tenant.commit(sent(arrived), transient(failed), permanent(refused))
+
+    told = [event for name in ("sent", "retry_scheduled", "failed_permanent") for event in await tenant.events(name)]
+    assert [(event["delivery_id"], json.loads(event["meta"])["idempotency_key"]) for event in told] == [
+        (claim["delivery_id"], str(claim["delivery_id"])) for claim in claims
+    ]
+
+
 async def test_what_is_stale_is_left_and_nothing_is_told_of_it(tenant):
     first, late, last = await claimed(tenant, 3)
     await tenant.commit(transient(late))
