@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.request.strict_json import HINT, MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
 
+
 class _WithHint(PostRequest, frozen=True, kw_only=True):
     """A number in the hint may be of any size."""
 
