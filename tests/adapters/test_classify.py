@@ -35,6 +35,7 @@ NOT_SENT_BY_US = [
     "keyboard_must_be_arrays",
     "cant_use_button_in_channel",
     "user_link_in_button",
+    "query_is_too_old",
 ]
 """About editing, deleting, members, or a request that makes no sense: our mistake, if it ever comes."""
 

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from autopost_simulator.max.customer import Customers, Impossible, Membership, Press, StartSpec, Write
+from autopost_simulator.impossible import Impossible
+from autopost_simulator.max.customer import Customers, Membership, Press, StartSpec, Write
 from autopost_simulator.max.settings import SettingsSpec
 from autopost_simulator.max.state import MaxState
 from autopost_simulator.max.upload.files import FileState, MaxFile

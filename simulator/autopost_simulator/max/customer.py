@@ -11,16 +11,13 @@ import msgspec
 
 from autopost_simulator.clock import Clock
 from autopost_simulator.fingerprint import as_fingerprint
+from autopost_simulator.impossible import Impossible
 from autopost_simulator.max import events, places
 from autopost_simulator.max.events import Update
 from autopost_simulator.max.media import Kind
 from autopost_simulator.max.people import Person, PersonSpec
 from autopost_simulator.max.state import MaxState
 from autopost_simulator.world import Bot, Chat, ChatPost, ChatType, World, new_chat
-
-
-class Impossible(Exception):  # noqa: N818  a person cannot do this; the message says why
-    pass
 
 
 class StartSpec(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,6 +1,7 @@
 """``/bot<token>/<method>``: converts an HTTP request into a method call, and its result into a response."""
 
 import re
+from typing import Any
 
 from aiohttp import web
 
@@ -10,8 +11,8 @@ from autopost_simulator.reply import Reply
 from autopost_simulator.telegram.album import first_caption
 from autopost_simulator.telegram.methods import Methods
 from autopost_simulator.telegram.params import Params, read_params
-from autopost_simulator.telegram.refusal import TelegramError, TelegramRateLimited, named
-from autopost_simulator.world import World
+from autopost_simulator.telegram.refusal import Described, TelegramError, TelegramRateLimited, named
+from autopost_simulator.world import Bot, World
 
 _TOKEN = re.compile(r"[0-9]{1,18}:[A-Za-z0-9_-]+")
 
@@ -35,7 +36,25 @@ class TelegramEndpoint:
         except TelegramError as refused:
             unreadable = refused
             return await self._exchange.answer(request, call, lambda: unreadable.reply())
+        try:
+            await self._wait(token, params, call)
+        except TelegramError as ended:
+            conflict = ended
+            return await self._exchange.answer(request, call, lambda: conflict.reply())
         return await self._exchange.answer(request, call, lambda: self._act(token, params, call))
+
+    def call_from_webhook(self, bot: Bot, given: dict[str, Any]) -> None:
+        """A bot may answer its webhook with a method to call; nobody sees the result."""
+        params = Params({name: value for name, value in given.items() if name != "method"}, "")
+        call = self._exchange.arrive("telegram", bot.token, self._methods.canonical(str(given["method"])))
+        call.text = params.text("text") or params.text("caption") or None
+        call.chat = self._named_chat(params.text("chat_id").strip()) or None
+        self._exchange.obey(call, lambda: self._act(bot.token, params, call))
+
+    async def _wait(self, token: str, params: Params, call: ProviderCall) -> None:
+        bot = self._world.bot("telegram", token) if _TOKEN.fullmatch(token) else None
+        if bot is not None:
+            await self._methods.wait(call.method, bot, params)
 
     async def _read(self, request: web.Request, call: ProviderCall) -> Params:
         try:
@@ -60,8 +79,14 @@ class TelegramEndpoint:
             bot = self._world.bot("telegram", token)
             if bot is None:
                 raise named("unauthorized")
-            return reply.accepted({"ok": True, "result": self._methods.run(call.method, bot, params, call)})
+            return _accepted(self._methods.run(call.method, bot, params, call))
         except TelegramRateLimited as limited:
             return reply.rate_limited(limited.reply(limited.retry_after))
         except TelegramError as refused:
             return refused.reply()
+
+
+def _accepted(result: object) -> Reply:
+    if isinstance(result, Described):
+        return reply.accepted({"ok": True, "result": result.result, "description": result.description})
+    return reply.accepted({"ok": True, "result": result})

@@ -4,29 +4,28 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.limits import Windows
 from autopost_simulator.telegram import shapes
-from autopost_simulator.telegram.change import Changing
-from autopost_simulator.telegram.files import TelegramFiles
-from autopost_simulator.telegram.members import Members
+from autopost_simulator.telegram.chats.members import Members
+from autopost_simulator.telegram.editing.change import Changing
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat
 from autopost_simulator.telegram.refusal import named
-from autopost_simulator.telegram.remote import Web
 from autopost_simulator.telegram.send import Sending
-from autopost_simulator.telegram.take_in import Intake
-from autopost_simulator.world import Bot, World
+from autopost_simulator.telegram.state import TelegramState
+from autopost_simulator.world import Bot
 
 Method = Callable[[Bot, Params, ProviderCall], Any]
 
 
 class Methods:
-    def __init__(self, world: World, windows: Windows, clock: Clock, files: TelegramFiles, web: Web) -> None:
+    def __init__(self, state: TelegramState, windows: Windows) -> None:
+        world, clock, files = state.world, state.clock, state.files
         self._world = world
         self._files = files
-        sending = Sending(world, windows, clock, files, Intake(files, web))
+        self._updates = state.updates
+        sending = Sending(world, windows, clock, files, state.intake)
         changing = Changing(world, clock)
         methods: tuple[tuple[str, Method], ...] = (
             ("getMe", self.get_me),
@@ -43,12 +42,19 @@ class Methods:
             ("editMessageText", changing.edit_text),
             ("editMessageCaption", changing.edit_caption),
             ("deleteMessage", changing.delete),
+            *state.updates.table,
+            *state.callbacks.table,
         )
         self._methods = {name.lower(): (name, method) for name, method in methods}
 
     def canonical(self, name: str) -> str:
         known = self._methods.get(name.lower())
         return known[0] if known else name
+
+    async def wait(self, name: str, bot: Bot, params: Params) -> None:
+        """Long polling: only ``getUpdates`` waits."""
+        if name == "getUpdates":
+            await self._updates.wait(bot, params)
 
     def run(self, name: str, bot: Bot, params: Params, call: ProviderCall) -> Any:
         known = self._methods.get(name.lower())

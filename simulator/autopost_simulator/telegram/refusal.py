@@ -1,5 +1,7 @@
 """The errors of the Bot API: code and description, shared by the methods and fault scripts."""
 
+from dataclasses import dataclass
+
 from autopost_simulator import reply
 from autopost_simulator.reply import Reply
 
@@ -103,6 +105,10 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "failed_to_send_item": (400, 'Bad Request: failed to send message #{number} with the error message "{code}"'),
     "group_send_failed": (400, "Bad Request: group send failed"),
+    "query_is_too_old": (
+        400,
+        "Bad Request: query is too old and response timeout expired or query ID is invalid",
+    ),
     "terminated_by_other_get_updates": (
         409,
         "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
@@ -168,6 +174,14 @@ class Upgraded(TelegramError):  # noqa: N818  named like the answer of the provi
     def __init__(self, migrated_to: int) -> None:
         words = "Bad Request: group chat was upgraded to a supergroup chat"
         super().__init__(400, words, {"migrate_to_chat_id": migrated_to})
+
+
+@dataclass(slots=True, frozen=True)
+class Described:
+    """A result that comes with a description."""
+
+    result: object
+    description: str
 
 
 class RefusedInside(TelegramError):  # noqa: N818  named like the answer of the provider

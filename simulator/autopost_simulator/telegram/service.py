@@ -1,4 +1,4 @@
-"""The Bot API with its own state: sent files and remote pages."""
+"""The routes of Telegram: the Bot API, downloads and control."""
 
 from aiohttp import web
 
@@ -7,24 +7,27 @@ from autopost_simulator.exchange import CallHandler
 from autopost_simulator.limits import Windows
 from autopost_simulator.telegram.downloads import Downloads
 from autopost_simulator.telegram.endpoint import TelegramEndpoint
-from autopost_simulator.telegram.files import TelegramFiles
 from autopost_simulator.telegram.methods import Methods
-from autopost_simulator.telegram.remote import Web
+from autopost_simulator.telegram.state import TelegramState
+from autopost_simulator.telegram.updates.control import TelegramControl
+from autopost_simulator.telegram.updates.customers import TelegramCustomers
 from autopost_simulator.world import World
 
 
 class TelegramService:
     def __init__(self, world: World, windows: Windows, clock: Clock) -> None:
         self._world = world
-        self._files = TelegramFiles()
-        self._pages = Web()
-        self._methods = Methods(world, windows, clock, self._files, self._pages)
+        self._state = state = TelegramState(world, clock)
+        self._methods = Methods(state, windows)
+        self._customers = TelegramCustomers(world, clock, state.updates, state.callbacks, state.files, state.intake)
 
     def add_to(self, app: web.Application, exchange: CallHandler) -> None:
-        TelegramEndpoint(self._world, self._methods, exchange).add_to(app)
-        Downloads(self._world, self._files, self._pages, exchange).add_to(app)
+        endpoint = TelegramEndpoint(self._world, self._methods, exchange)
+        endpoint.add_to(app)
+        self._state.updates.call = endpoint.call_from_webhook
+        Downloads(self._world, self._state.files, self._state.pages, exchange).add_to(app)
+        TelegramControl(self._customers, self._state.callbacks, self._state.updates).add_to(app)
 
     def clear(self) -> None:
-        """Also closes the temporary files."""
-        self._files.clear()
-        self._pages.clear()
+        self._state.clear()
+        self._customers.clear()

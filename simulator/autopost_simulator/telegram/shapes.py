@@ -39,12 +39,18 @@ def full_chat(shown: Chat) -> dict[str, Any]:
     }
 
 
+def written_by(post: ChatPost, bot: Bot) -> bool:
+    """What a person wrote has ``from`` in ``extra``, and ``by_person`` in a channel, where nobody is named."""
+    return post.bot.id == bot.id and "from" not in post.extra and "by_person" not in post.extra
+
+
 def message(where: Chat, post: ChatPost) -> dict[str, Any]:
     """``media`` in ``extra`` is for the page and tests; the Bot API has the other fields of ``extra`` instead."""
     place = chat(where)
     shape: dict[str, Any] = {"message_id": post.id, "date": int(post.at.timestamp()), "chat": place}
     shape |= {"sender_chat": place} if where.type == "channel" else {"from": user(post.bot)}
     shape |= post.extra
+    shape.pop("by_person", None)
     if shape.pop("media", None) is None:
         shape |= _written("text", "entities", post)
     elif post.text:

@@ -68,7 +68,7 @@ class Changing:
         post = chat.posts.get(params.integer("message_id") or 0)
         if post is None:
             raise named("message_to_edit_not_found")
-        if chat.state == "no_rights" or not (chat.type == "channel" or post.bot.id == bot.id):
+        if chat.state == "no_rights" or not (chat.type == "channel" or shapes.written_by(post, bot)):
             raise named("message_cant_be_edited")
         return chat, post
 
@@ -89,4 +89,4 @@ class Changing:
 
 
 def _has_a_say(bot: Bot, chat: Chat, post: ChatPost) -> bool:
-    return post.bot.id == bot.id or role(chat) == "administrator"
+    return shapes.written_by(post, bot) or role(chat) == "administrator"

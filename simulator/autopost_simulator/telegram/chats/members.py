@@ -55,14 +55,14 @@ class Members:
         if not user_id or user_id < 0:
             raise named("invalid_user_id")
         if user_id == bot.id:
-            return {"user": shapes.user(bot)} | _standing(chat)
+            return {"user": shapes.user(bot)} | membership(chat)
         person = self._world.chats.get(("telegram", user_id))
         if person is None:
             raise named("participant_id_invalid")
         return {"user": {"id": user_id, "is_bot": False, "first_name": person.title}, "status": "member"}
 
 
-def _standing(chat: Chat) -> dict[str, Any]:
+def membership(chat: Chat) -> dict[str, Any]:
     if chat.state == "kicked":
         return {"status": "kicked", "until_date": 0}
     if chat.state == "not_member":

@@ -1,0 +1,1 @@
+"""Chats as bots see and change them: members, pins, actions."""

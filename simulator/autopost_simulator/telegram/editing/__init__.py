@@ -1,0 +1,1 @@
+"""Messages that are already there: edited, deleted, copied, forwarded."""

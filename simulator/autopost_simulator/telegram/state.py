@@ -1,0 +1,27 @@
+"""The state of Telegram: chats and messages of the world, sent files, remote pages, updates and pressed buttons."""
+
+from autopost_simulator.clock import Clock
+from autopost_simulator.telegram.files import TelegramFiles
+from autopost_simulator.telegram.remote import Web
+from autopost_simulator.telegram.take_in import Intake
+from autopost_simulator.telegram.updates.callbacks import CallbackQueries
+from autopost_simulator.telegram.updates.updates import BotUpdates
+from autopost_simulator.world import World
+
+
+class TelegramState:
+    def __init__(self, world: World, clock: Clock) -> None:
+        self.world = world
+        self.clock = clock
+        self.files = TelegramFiles()
+        self.pages = Web()
+        self.intake = Intake(self.files, self.pages)
+        self.updates = BotUpdates(clock)
+        self.callbacks = CallbackQueries(clock)
+
+    def clear(self) -> None:
+        """Also closes the temporary files."""
+        self.files.clear()
+        self.pages.clear()
+        self.updates.clear()
+        self.callbacks.clear()

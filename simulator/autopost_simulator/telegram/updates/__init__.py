@@ -1,0 +1,1 @@
+"""Updates of a bot: what people do, and how the bot hears of it."""
