@@ -126,6 +126,22 @@ def test_entities_reach_from_the_first_to_the_last_thing_that_is_seen() -> None:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
+        ("<b><code>  x</code> b</b>", [("code", "  x", ""), ("bold", "b", "")]),
+        ("<b>a <code>x  </code></b>c", [("bold", "a", ""), ("code", "x  ", "")]),
+        ("<blockquote><code>  x</code></blockquote>", [("quote", "  x", ""), ("code", "  x", "")]),
+        ("<i> <b> <code> x </code> </b> </i>a", [("code", " x ", "")]),
+    ],
+)
+def test_what_contains_code_contains_the_spaces_at_its_edges(source: str, expected: list[tuple[str, str, str]]) -> None:
+    marked, wrong = nest(read_html(source)[0])
+
+    assert wrong is None
+    assert marks(marked) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
         ("<b>a <b>b</b></b>", [("bold", "a b", "")]),
         ("<b>a <code>x</code> b</b>", [("bold", "a", ""), ("code", "x", ""), ("bold", "b", "")]),
         ("<code>a <b>b</b></code>", [("code", "a b", "")]),

@@ -5,7 +5,7 @@ limits are computed on it. Positions are code points. Entities nest or are disjo
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Literal
 
@@ -100,10 +100,28 @@ def tidy(text: str, entities: Iterable[Entity]) -> Marked:
     """
     gaps = _Gaps(text)
     end = len(text.rstrip(EDGE))
-    trimmed = [gaps.trimmed(entity) for entity in entities if entity.start < entity.end]
+    visible = [entity for entity in entities if entity.start < entity.end]
+    code = [gaps.trimmed(entity) for entity in visible if entity.kind in CODE]
+    edges = _Edges(code)
+    trimmed = [*code, *(edges.kept(entity, gaps.trimmed(entity)) for entity in visible if entity.kind not in CODE)]
     kept = [entity.clipped(0, end) for entity in trimmed if entity.start < min(entity.end, end)]
     lead = min(len(text) - len(text.lstrip(EDGE)), min((entity.start for entity in kept), default=end), end)
     return Marked(text[lead:end], in_order({entity.moved(-lead) for entity in kept}))
+
+
+class _Edges:
+    """Where code begins and ends: what contains code is trimmed no further than that, or the two would cross."""
+
+    def __init__(self, code: Iterable[Entity]) -> None:
+        seen = [one for one in code if one.start < one.end]
+        self._starts = sorted(one.start for one in seen)
+        self._ends = sorted(one.end for one in seen)
+
+    def kept(self, entity: Entity, trimmed: Entity) -> Entity:
+        first, after = bisect_left(self._starts, entity.start), bisect_right(self._ends, entity.end)
+        start = min([trimmed.start, *self._starts[first : first + 1]])
+        end = max([trimmed.end, *self._ends[max(0, after - 1) : after]])
+        return trimmed if (start, end) == (trimmed.start, trimmed.end) else replace(entity, start=start, end=end)
 
 
 def in_order(entities: Iterable[Entity]) -> tuple[Entity, ...]:
