@@ -79,6 +79,7 @@ class Chat:
     forbids: tuple[Kind, ...] = ()
     topics: tuple[Topic, ...] | None = None
     migrated_to: int | None = None
+    pinned: list[int] = field(default_factory=list)
     posts: dict[int, ChatPost] = field(default_factory=dict)
     last_id: int = 0
 

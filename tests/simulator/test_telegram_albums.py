@@ -1,8 +1,8 @@
 """sendMediaGroup: what may stand together, what becomes of captions and buttons, and that it is all or nothing."""
 
 import pytest
-from autopost_simulator.telegram.album import refuse_album
 from autopost_simulator.telegram.refusal import TelegramError
+from autopost_simulator.telegram.sending.album import refuse_album
 from harness.telegram_media import png, sent_file, upload
 
 CHANNEL = -1001000000001

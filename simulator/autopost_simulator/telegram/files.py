@@ -29,6 +29,8 @@ _FOLDERS: dict[MediaKind, str] = {
     "document": "documents",
     "audio": "music",
     "animation": "animations",
+    "voice": "voice",
+    "sticker": "stickers",
 }
 
 

@@ -51,9 +51,11 @@ class Params:
         return name in self._values and self.text(name).strip().lower() in ("true", "yes", "1")
 
     def structure(self, name: str) -> Any:
-        """``None`` when absent; ``msgspec.DecodeError`` for invalid JSON."""
+        """``None`` when absent or empty; ``msgspec.DecodeError`` for invalid JSON."""
         value = self._values.get(name)
-        return msgspec.json.decode(value) if isinstance(value, str) and value else value or None
+        if value == "":
+            return None
+        return msgspec.json.decode(value) if isinstance(value, str) else value
 
 
 async def read_params(request: web.Request) -> Params:

@@ -16,11 +16,20 @@ _WORDS: dict[Kind, str] = {
     "document": "documents",
     "audio": "music",
     "animation": "animations",
+    "voice": "voice notes",
+    "sticker": "stickers",
+    "poll": "polls",
+    "location": "text messages",
 }
 
 
 def find_chat(world: World, params: Params, access: Access) -> Chat:
-    chat = _named(world, params)
+    return find_chat_named(world, params, "chat_id", access)
+
+
+def find_chat_named(world: World, params: Params, name: str, access: Access) -> Chat:
+    """``name`` is the parameter that names the chat."""
+    chat = _named(world, params, name)
     if chat.state != "ok":
         refuse_absent(chat, access)
     if chat.migrated_to is not None and access == "write":
@@ -28,16 +37,16 @@ def find_chat(world: World, params: Params, access: Access) -> Chat:
     return chat
 
 
-def _named(world: World, params: Params) -> Chat:
-    chat_id = params.integer("chat_id")
-    chat = _by_name(world, params) if chat_id is None else world.chat("telegram", chat_id)
+def _named(world: World, params: Params, name: str) -> Chat:
+    chat_id = params.integer(name)
+    chat = _by_name(world, params, name) if chat_id is None else world.chat("telegram", chat_id)
     if chat is None:
         raise named("chat_not_found")
     return chat
 
 
-def _by_name(world: World, params: Params) -> Chat | None:
-    given = params.text("chat_id").strip()
+def _by_name(world: World, params: Params, name: str) -> Chat | None:
+    given = params.text(name).strip()
     if not given:
         raise named("chat_id_is_empty")
     return world.chat_by_username("telegram", given) if given.startswith("@") else None

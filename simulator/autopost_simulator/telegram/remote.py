@@ -24,6 +24,8 @@ _TYPES: dict[MediaKind, tuple[str, ...]] = {
     "document": ("application/pdf", "application/zip", "image/gif"),
     "audio": ("audio/mpeg", "audio/mp4"),
     "animation": ("image/gif", "video/mp4"),
+    "voice": ("audio/ogg", "audio/mpeg"),
+    "sticker": ("image/webp",),
 }
 
 

@@ -31,6 +31,12 @@ def chat(shown: Chat) -> dict[str, Any]:
 
 
 def full_chat(shown: Chat) -> dict[str, Any]:
+    pinned = shown.posts.get(shown.pinned[-1]) if shown.pinned else None
+    full = _full_chat(shown)
+    return full if pinned is None else full | {"pinned_message": message(shown, pinned)}
+
+
+def _full_chat(shown: Chat) -> dict[str, Any]:
     gifts = ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels")
     return chat(shown) | {
         "accent_color_id": abs(shown.id) % 7,
@@ -51,7 +57,7 @@ def message(where: Chat, post: ChatPost) -> dict[str, Any]:
     shape |= {"sender_chat": place} if where.type == "channel" else {"from": user(post.bot)}
     shape |= post.extra
     shape.pop("by_person", None)
-    if shape.pop("media", None) is None:
+    if shape.pop("media", None) is None and not {"poll", "location"} & set(shape):
         shape |= _written("text", "entities", post)
     elif post.text:
         shape |= _written("caption", "caption_entities", post)
@@ -69,6 +75,8 @@ def media_fields(file: TelegramFile, file_id: str) -> dict[str, Any]:
     known = {"file_id": file_id, "file_unique_id": file.unique_id, "file_size": file.size}
     if file.kind == "photo":
         return {"photo": [known | file.attributes]}
+    if file.kind == "sticker":
+        return {"sticker": known | file.attributes}
     fields = known | {"mime_type": file.content_type} | file.attributes
     if file.name:
         fields["file_name"] = file.name

@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["text", "photo", "video", "document", "audio", "animation"]
-MediaKind = Literal["photo", "video", "document", "audio", "animation"]
+Kind = Literal["text", "photo", "video", "document", "audio", "animation", "voice", "sticker", "poll", "location"]
+MediaKind = Literal["photo", "video", "document", "audio", "animation", "voice", "sticker"]
 Role = Literal["member", "administrator"]
 
 

@@ -6,9 +6,11 @@ from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, role
-from autopost_simulator.telegram.refusal import named
+from autopost_simulator.telegram.refusal import TelegramError, named
 from autopost_simulator.telegram.standing import Kind
 from autopost_simulator.world import Bot, Chat, World
+
+OWNER = {"id": 777, "is_bot": False, "first_name": "Owner"}
 
 _ADMINISTRATOR_MAY = (
     "can_manage_chat",
@@ -60,6 +62,21 @@ class Members:
         if person is None:
             raise named("participant_id_invalid")
         return {"user": {"id": user_id, "is_bot": False, "first_name": person.title}, "status": "member"}
+
+    def get_administrators(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
+        """The owner, and the bot itself if it is one; other bots are never listed."""
+        chat = find_chat(self._world, params, "read")
+        if chat.type == "private":
+            raise TelegramError(400, "Bad Request: there are no administrators in the private chat")
+        owner = {"user": OWNER, "status": "creator", "is_anonymous": False}
+        standing = membership(chat)
+        own = [{"user": shapes.user(bot)} | standing] if standing["status"] == "administrator" else []
+        return [owner, *own]
+
+    def get_member_count(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
+        """The owner and the bot; nobody else is ever a member."""
+        find_chat(self._world, params, "read")
+        return 2
 
 
 def membership(chat: Chat) -> dict[str, Any]:

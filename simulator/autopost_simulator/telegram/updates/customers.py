@@ -17,9 +17,9 @@ from autopost_simulator.telegram.chats.members import membership
 from autopost_simulator.telegram.files import TelegramFiles
 from autopost_simulator.telegram.markup.finish import TextError, finish
 from autopost_simulator.telegram.markup.formatting import Formatted
-from autopost_simulator.telegram.media import RequestedMedia
 from autopost_simulator.telegram.params import MultipartFile
-from autopost_simulator.telegram.take_in import Intake
+from autopost_simulator.telegram.sending.media import RequestedMedia
+from autopost_simulator.telegram.sending.take_in import Intake
 from autopost_simulator.telegram.updates.actions import Edited, Joined, Pressed, SentFile, Started, Written
 from autopost_simulator.telegram.updates.callbacks import CallbackQueries
 from autopost_simulator.telegram.updates.people import TelegramPeople, TelegramPerson

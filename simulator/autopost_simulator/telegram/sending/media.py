@@ -1,7 +1,7 @@
 """One media item of a call: its kind, source and caption."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autopost_simulator.telegram.markup.formatting import Formatted
@@ -15,7 +15,7 @@ LONGEST = 24 * 60 * 60
 LARGEST_SIDE = 10_000
 
 _SIZED = ("video", "animation")
-_TIMED = ("video", "animation", "audio")
+_TIMED = ("video", "animation", "audio", "voice")
 _VISIBLE = ("photo", "video", "animation")
 
 Source = MultipartFile | str
@@ -30,6 +30,8 @@ class RequestedMedia:
     caption: Formatted
     attributes: dict[str, Any]
     options: dict[str, Any]
+    detects_type: bool = False
+    """Whether a GIF sent as a document becomes an animation."""
 
 
 def read_piece(params: Params, kind: MediaKind) -> RequestedMedia:
@@ -37,7 +39,9 @@ def read_piece(params: Params, kind: MediaKind) -> RequestedMedia:
     source = named_source(params.text(kind), params.uploads) or params.uploads.get(kind)
     if source is None:
         raise named("there_is_no_file", kind=kind)
-    return piece(params, kind, source)
+    read = piece(params, kind, source)
+    detects = kind == "document" and not params.flag("disable_content_type_detection")
+    return replace(read, detects_type=detects)
 
 
 def piece(params: Params, kind: MediaKind, source: Source) -> RequestedMedia:
@@ -63,6 +67,8 @@ def _attributes(params: Params, kind: MediaKind) -> dict[str, Any]:
         attributes |= {side: _clamped(params, side, LARGEST_SIDE) for side in ("width", "height")}
     if kind in _TIMED:
         attributes["duration"] = _clamped(params, "duration", LONGEST)
+    if kind == "sticker" and params.text("emoji"):
+        attributes["emoji"] = params.text("emoji")
     if kind == "audio":
         attributes |= {name: params.text(name) for name in ("performer", "title") if params.text(name)}
     return attributes

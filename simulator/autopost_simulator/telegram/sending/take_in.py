@@ -2,14 +2,15 @@
 
 import mimetypes
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit
 
 from autopost_simulator.image_size import picture
 from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
-from autopost_simulator.telegram.media import RequestedMedia
 from autopost_simulator.telegram.params import MultipartFile
 from autopost_simulator.telegram.refusal import RefusedInside, named
 from autopost_simulator.telegram.remote import Web, full_address, is_address
+from autopost_simulator.telegram.sending.media import RequestedMedia
 from autopost_simulator.telegram.standing import MediaKind
 from autopost_simulator.world import Bot
 
@@ -18,7 +19,14 @@ LARGEST_UPLOAD = 50 * 1024 * 1024
 LONGEST_SIDES = 10_000
 STEEPEST = 20
 
-_FAMILY: dict[MediaKind, str] = {"video": "video/mp4", "animation": "video/mp4", "audio": "audio/mpeg"}
+_FAMILY: dict[MediaKind, str] = {
+    "video": "video/mp4",
+    "animation": "video/mp4",
+    "audio": "audio/mpeg",
+    "voice": "audio/ogg",
+}
+_MOVING_STICKERS = {".tgs": "application/x-tgsticker", ".webm": "video/webm"}
+STICKER_SIDE = 512
 
 
 class Intake:
@@ -53,11 +61,20 @@ class Intake:
         self, bot: Bot, piece: RequestedMedia, content: bytes, name: str | None, content_type: str
     ) -> TelegramFile:
         attributes = piece.attributes
-        if piece.kind == "photo":
+        kind = piece.kind
+        if kind == "photo":
             name = None
             attributes, content_type = _checked_photo(content)
+        elif kind == "sticker":
+            attributes, content_type = _checked_sticker(content, name or "")
+            attributes, name = attributes | piece.attributes, None
+        elif kind == "voice":
+            name = None
+        elif piece.detects_type and (seen := picture(content)) and seen.content_type == "image/gif":
+            kind, content_type = "animation", seen.content_type
+            attributes = {"width": seen.width, "height": seen.height, "duration": 0}
         file = TelegramFile(
-            kind=piece.kind,
+            kind=kind,
             sha256=self._files.store(content),
             size=len(content),
             content_type=content_type,
@@ -76,6 +93,17 @@ def _checked_photo(content: bytes) -> tuple[dict[str, int], str]:
     if shorter == 0 or seen.width + seen.height > LONGEST_SIDES or longer > shorter * STEEPEST:
         raise RefusedInside("PHOTO_INVALID_DIMENSIONS")
     return {"width": seen.width, "height": seen.height}, seen.content_type
+
+
+def _checked_sticker(content: bytes, name: str) -> tuple[dict[str, Any], str]:
+    moving = next((kind for suffix, kind in _MOVING_STICKERS.items() if name.endswith(suffix)), None)
+    seen = picture(content)
+    if seen is None and moving is None:
+        raise RefusedInside("IMAGE_PROCESS_FAILED")
+    width, height = (seen.width, seen.height) if seen else (STICKER_SIDE, STICKER_SIDE)
+    looks = {"is_animated": moving == _MOVING_STICKERS[".tgs"], "is_video": moving == _MOVING_STICKERS[".webm"]}
+    content_type = moving or (seen.content_type if seen else "")
+    return {"type": "regular", "width": width, "height": height} | looks, content_type
 
 
 def _content_type(kind: MediaKind, name: str) -> str:

@@ -2,30 +2,30 @@
 
 from typing import Any
 
-from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
-from autopost_simulator.limits import Windows
 from autopost_simulator.telegram import shapes
-from autopost_simulator.telegram.album import read_album, refuse_animation_in_disguise
 from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
 from autopost_simulator.telegram.keyboard import inline_keyboard, refuse_buttons_in
 from autopost_simulator.telegram.markup.formatting import Formatted
-from autopost_simulator.telegram.media import RequestedMedia, read_piece
-from autopost_simulator.telegram.options import common_options, has_address, link_preview
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, refuse_without_rights
-from autopost_simulator.telegram.refusal import RefusedInside, TelegramRateLimited, named
-from autopost_simulator.telegram.standing import MediaKind
-from autopost_simulator.telegram.take_in import Intake
+from autopost_simulator.telegram.refusal import RefusedInside, named
+from autopost_simulator.telegram.sending.album import read_album, refuse_animation_in_disguise
+from autopost_simulator.telegram.sending.location import read_location
+from autopost_simulator.telegram.sending.media import RequestedMedia, read_piece
+from autopost_simulator.telegram.sending.options import common_options, has_address, link_preview
+from autopost_simulator.telegram.sending.poll import read_poll
+from autopost_simulator.telegram.sending.posting import Posting
+from autopost_simulator.telegram.sending.take_in import Intake
+from autopost_simulator.telegram.standing import Kind, MediaKind
 from autopost_simulator.telegram.text import message_text, raw_text, refuse_long_caption
-from autopost_simulator.world import Bot, Chat, ChatPost, World
+from autopost_simulator.world import Bot, World
 
 
 class Sending:
-    def __init__(self, world: World, windows: Windows, clock: Clock, files: TelegramFiles, intake: Intake) -> None:
+    def __init__(self, world: World, posting: Posting, files: TelegramFiles, intake: Intake) -> None:
         self._world = world
-        self._windows = windows
-        self._clock = clock
+        self._posting = posting
         self._files = files
         self._intake = intake
         self._albums = 0
@@ -39,8 +39,8 @@ class Sending:
         refuse_buttons_in(chat, buttons)
         formatted = message_text(raw, may_be_empty=has_address(preview))
         extra = common_options(chat, params) | preview
-        self._take_slot(bot, chat)
-        return self._show(bot, chat, formatted, buttons, extra, call)
+        self._posting.take_slot(bot, chat)
+        return self._posting.show(bot, chat, formatted, buttons, extra, call)
 
     def media(self, kind: MediaKind, bot: Bot, params: Params, call: ProviderCall) -> Any:
         piece = read_piece(params, kind)
@@ -51,8 +51,23 @@ class Sending:
         file = self._intake.take_in(bot, piece)
         refuse_long_caption(piece.caption)
         refuse_without_rights(chat, kind)
-        self._take_slot(bot, chat)
-        return self._show(bot, chat, piece.caption, buttons, extra | self._media_extra(bot, piece, file), call)
+        self._posting.take_slot(bot, chat)
+        return self._posting.show(bot, chat, piece.caption, buttons, extra | self._media_extra(bot, piece, file), call)
+
+    def poll(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
+        return self._simple(bot, params, call, "poll", read_poll(params))
+
+    def location(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
+        return self._simple(bot, params, call, "location", read_location(params))
+
+    def _simple(self, bot: Bot, params: Params, call: ProviderCall, kind: Kind, field: dict[str, Any]) -> Any:
+        buttons = inline_keyboard(params)
+        chat = find_chat(self._world, params, "write")
+        refuse_without_rights(chat, kind)
+        refuse_buttons_in(chat, buttons)
+        extra = common_options(chat, params) | {kind: field}
+        self._posting.take_slot(bot, chat)
+        return self._posting.show(bot, chat, Formatted("", []), buttons, extra, call)
 
     def album(self, bot: Bot, params: Params, call: ProviderCall) -> Any:
         """All or nothing. Buttons are ignored, not refused; an album takes one slot."""
@@ -63,10 +78,10 @@ class Sending:
         files = [self._album_item(bot, piece, number) for number, piece in enumerate(pieces, start=1)]
         for piece in pieces:
             refuse_without_rights(chat, piece.kind)
-        self._take_slot(bot, chat)
+        self._posting.take_slot(bot, chat)
         extra |= self._group(pieces)
         return [
-            self._show(bot, chat, piece.caption, None, extra | self._media_extra(bot, piece, file), call)
+            self._posting.show(bot, chat, piece.caption, None, extra | self._media_extra(bot, piece, file), call)
             for piece, file in zip(pieces, files, strict=True)
         ]
 
@@ -85,25 +100,3 @@ class Sending:
     def _media_extra(self, bot: Bot, piece: RequestedMedia, file: TelegramFile) -> dict[str, Any]:
         fields = shapes.media_fields(file, self._files.id_for(bot, file))
         return {"media": shapes.media_shown(file)} | fields | piece.options
-
-    def _take_slot(self, bot: Bot, chat: Chat) -> None:
-        token = ("telegram", bot.token)
-        wait = self._windows.take((token, bot.limits), ((*token, chat.id), chat.limits))
-        if wait:
-            raise TelegramRateLimited(wait)
-
-    def _show(
-        self, bot: Bot, chat: Chat, written: Formatted, buttons: Any, extra: dict[str, Any], call: ProviderCall
-    ) -> dict[str, Any]:
-        post = ChatPost(
-            id=chat.last_id + 1,
-            bot=bot,
-            at=self._clock.now(),
-            text=written.text,
-            markup=written.entities,
-            buttons=buttons,
-            extra=extra,
-        )
-        chat.show(post)
-        call.message_ids.append(post.id)
-        return shapes.message(chat, post)

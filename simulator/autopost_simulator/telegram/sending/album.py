@@ -9,15 +9,15 @@ from typing import Any, get_args
 import msgspec
 
 from autopost_simulator.telegram.files import TelegramFiles
-from autopost_simulator.telegram.media import RequestedMedia, named_source, piece
 from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError, named
+from autopost_simulator.telegram.sending.media import RequestedMedia, named_source, piece
 from autopost_simulator.telegram.standing import MediaKind
 from autopost_simulator.telegram.text import refuse_long_caption
 
 LONGEST = 10
 _PREFIX = "Bad Request: "
-_KINDS: dict[str, MediaKind] = {kind: kind for kind in get_args(MediaKind)}
+_KINDS: dict[str, MediaKind] = {kind: kind for kind in get_args(MediaKind) if kind not in ("voice", "sticker")}
 _APART: tuple[MediaKind, ...] = ("document", "audio")
 
 
@@ -59,6 +59,17 @@ def first_caption(params: Params) -> str:
     return next((text for text in captions if isinstance(text, str) and text), "")
 
 
+def read_input_media(params: Params) -> RequestedMedia:
+    """``media`` of editMessageMedia: one item, which may be an animation."""
+    if not params.text("media"):
+        raise named("parameter_is_required", parameter="media")
+    try:
+        item = params.structure("media")
+    except msgspec.DecodeError:
+        raise TelegramError(400, "Bad Request: can't parse input media JSON object") from None
+    return _item(item, params, for_album=False)
+
+
 def _items(params: Params) -> list[Any]:
     if not params.text("media"):
         raise named("parameter_is_required", parameter="media")
@@ -71,19 +82,19 @@ def _items(params: Params) -> list[Any]:
     return items or []
 
 
-def _item(item: object, params: Params) -> RequestedMedia:
+def _item(item: object, params: Params, *, for_album: bool = True) -> RequestedMedia:
     if not isinstance(item, dict):
         raise named("cant_parse_input_media", reason="expected an Object")
     item_params = Params(item, "", params.uploads)
     try:
-        return _piece(item_params)
+        return _piece(item_params, for_album=for_album)
     except TelegramError as refused:
         raise _in_input_media(refused) from None
 
 
-def _piece(item_params: Params) -> RequestedMedia:
+def _piece(item_params: Params, *, for_album: bool) -> RequestedMedia:
     kind = _KINDS.get(item_params.text("type"))
-    if kind == "animation":
+    if kind == "animation" and for_album:
         raise TelegramError(400, _PREFIX + 'type "animation" can\'t be used in sendMediaGroup')
     if kind is None:
         raise TelegramError(400, _PREFIX + f'type "{item_params.text("type")}" is unsupported')

@@ -1,0 +1,1 @@
+"""New messages: texts, media, albums, polls, locations."""
