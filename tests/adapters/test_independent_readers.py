@@ -1,0 +1,139 @@
+"""What authors mean, what the adapters send and what the simulators show, compared by readers that share no code with either.
+
+The sizes: 2,000 posts per platform and format with ``AUTOPOST_FULL=1``. A miss is named by its seed.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+from autopost_adapters.base import AcceptedPart, Adapter, Target
+from autopost_adapters.compilers import COMPILERS
+from autopost_contracts.payload import PostRequest
+from autopost_contracts.plan import Profile
+from autopost_ingest.posts.normalize import normalize
+from autopost_runtime.http.client import HttpAnswer, HttpClient
+from harness.full import FULL
+
+from adapters.conftest import PATIENT, adapter_at, simulated
+from adapters.readers import addresses, markdown, max_html, telegram_html
+from adapters.readers.authors import Post, post, without_languages
+from adapters.readers.entities import SPLITTABLE, Entity, Read, shown
+
+POSTS = 2_000 if FULL else 150
+
+
+class Recorder:
+    """Passes calls on; keeps the last body and its answer."""
+
+    def __init__(self, http: HttpClient) -> None:
+        self._http = http
+        self.sent: dict[str, Any] = {}
+        self.answered: Any = None
+
+    async def request(self, *given: Any, **options: Any) -> HttpAnswer:
+        self.sent = options["json"]
+        answer = await self._http.request(*given, **options)
+        self.answered = msgspec.json.decode(answer.body)
+        return answer
+
+
+class Unsent(Exception):  # noqa: N818  named for what happened
+    """Refused by us or by the simulator."""
+
+
+class Way:
+    """From a post to what a platform is sent, through everything that may change its text."""
+
+    def __init__(self, target: Target, adapter: Adapter, recorder: Recorder) -> None:
+        self.platform = adapter.platform
+        self.recorder = recorder
+        self._compile = COMPILERS[adapter.platform]
+        self._target = target
+        self._adapter = adapter
+
+    async def send(self, written: Post, **settings: Any) -> list[Read]:
+        """One for each message."""
+        normalized = normalize(PostRequest(text=written.source, parse_mode=written.mode))
+        profile = Profile(profile_hash="x", platform=self.platform, settings=settings)
+        compiled = self._compile(normalized.content, normalized.flags, profile)
+        if compiled.plan is None:
+            raise Unsent(compiled.problems)
+        messages = []
+        for part in compiled.plan.parts:
+            answer = await self._adapter.send(part, self._target)
+            if not isinstance(answer, AcceptedPart):
+                raise Unsent(answer)
+            messages.append(self.read(self.recorder.sent))
+        return messages
+
+    def read(self, body: dict[str, Any]) -> Read:
+        return read_telegram(body) if self.platform == "telegram" else read_max(body)
+
+
+def read_telegram(body: dict[str, Any]) -> Read:
+    if "parse_mode" not in body:
+        return shown(body["text"], [])
+    assert body["parse_mode"] == "HTML"
+    return telegram_html.read(body["text"])
+
+
+def read_max(body: dict[str, Any]) -> Read:
+    if "format" not in body:
+        return Read(body["text"])
+    return {"html": max_html, "markdown": markdown}[body["format"]].read(body["text"])
+
+
+@pytest.fixture(params=["telegram", "max"])
+async def way(request: pytest.FixtureRequest) -> AsyncIterator[Way]:
+    async with simulated(request.param) as running, HttpClient() as client:
+        recorder = Recorder(client)
+        yield Way(running.target, adapter_at(recorder, running.name, running.url, PATIENT), recorder)
+
+
+def difference(meant: Read, seen: Read) -> str:
+    """Empty when a reader of the chat cannot tell them apart: bold in two pieces is bold, and a bold space is a space."""
+    if meant.text != seen.text:
+        return f"meant {meant.text!r}\nread  {seen.text!r}"
+    ours, theirs = look(meant), look(seen)
+    return "" if ours == theirs else f"only meant {sorted(ours - theirs)}\nonly read  {sorted(theirs - ours)}"
+
+
+def look(read: Read) -> set[tuple[int, str, str]]:
+    """Each entity where it stands; the light ones on each visible character."""
+    found = {
+        (one.start, one.kind, f"{spelled(one)} {read.text[one.start : one.end].rstrip()}")
+        for one in read.entities
+        if one.kind not in SPLITTABLE
+    }
+    return found | {
+        (position, one.kind, read.text[position])
+        for one in read.entities
+        if one.kind in SPLITTABLE
+        for position in range(one.start, one.end)
+        if not read.text[position].isspace()
+    }
+
+
+def spelled(one: Entity) -> str:
+    """One address has several spellings."""
+    return addresses.link(one.value) or one.value if one.kind == "text_link" else one.value
+
+
+@pytest.mark.time_limit(900)
+@pytest.mark.parametrize("mode", ["HTML", "Markdown", None])
+async def test_a_post_arrives_as_its_author_means_it(way: Way, mode: str | None) -> None:
+    misses = []
+    for seed in range(POSTS):
+        written = post(way.platform, mode, seed)
+        meant = written.meant if way.platform == "telegram" else without_languages(written.meant)
+        try:
+            (read,) = await way.send(written)
+        except Unsent as unsent:
+            misses.append(f"{seed}: {unsent}\n{written.source!r}")
+            continue
+        if found := difference(meant, shown(read.text, read.entities)):
+            misses.append(f"{seed}: {written.source!r}\nsent  {way.recorder.sent['text']!r}\n{found}")
+
+    assert not misses, "\n\n".join([f"{len(misses)} of {POSTS}", *misses])
