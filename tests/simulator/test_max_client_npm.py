@@ -3,21 +3,15 @@
 It needs node, and the first time the registry of npm; afterwards the packages come from pytest's cache.
 """
 
-import asyncio
 import hashlib
-import json
-import os
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.foreign_programs import NPM, npm_packages, results
 
 pytestmark = pytest.mark.time_limit(480)
 
-HERE = Path(__file__).parent / "npm"
 CHANNEL = -7001
 TOKEN = "max-token"
 VIDEO = bytes(range(256)) * 800
@@ -55,36 +49,8 @@ RESULTS = {
 
 
 @pytest.fixture(scope="module")
-def packages(request: pytest.FixtureRequest) -> Path:
-    """A folder with the client in it, made once per lock file."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("node and npm are not installed")
-    lock = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:16]
-    parent = request.config.cache.mkdir("npm")
-    ready = parent / lock
-    if not ready.exists():
-        install(parent, ready)
-    return ready
-
-
-def install(parent: Path, ready: Path) -> None:
-    """Elsewhere first: another worker may be doing the same."""
-    with tempfile.TemporaryDirectory(dir=parent) as unfinished:
-        for name in ("package.json", "package-lock.json", ".npmrc"):
-            shutil.copy(HERE / name, unfinished)
-        command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-        try:
-            done = subprocess.run(command, cwd=unfinished, capture_output=True, text=True, timeout=180, check=False)
-        except subprocess.TimeoutExpired:
-            pytest.skip("the registry of npm did not answer in time")
-        if done.returncode:
-            pytest.skip(f"npm could not install the official MAX client: {done.stderr.strip()[-300:]}")
-        try:
-            Path(unfinished).rename(ready)
-        except OSError:
-            assert ready.exists()
-        else:
-            Path(unfinished).mkdir()
+def packages(pytestconfig: pytest.Config) -> Path:
+    return npm_packages(pytestconfig)
 
 
 @pytest.fixture
@@ -95,18 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def run(packages: Path, *arguments: str) -> dict[str, Any]:
-    process = await asyncio.create_subprocess_exec(
-        "node",
-        str(HERE / "calls.mjs"),
-        *arguments,
-        cwd=packages,
-        env={"PATH": os.environ["PATH"]},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, errors = await asyncio.wait_for(process.communicate(), 120)
-    assert process.returncode == 0, errors.decode()
-    return dict(json.loads(line) for line in out.decode().splitlines())
+    return await results(["node", str(NPM / "calls.mjs"), *arguments], packages)
 
 
 async def test_every_call_of_the_official_client_ends_as_it_should(client, packages, folder):

@@ -200,7 +200,11 @@ class HtmlAuthor(Author):
 
 
 class MarkdownAuthor(Author):
-    """Marks may be wrong and words may be marks: markdown-it-py says what it means."""
+    """Words may be marks, and of the careless some marks are left open: markdown-it-py says what they mean."""
+
+    def __init__(self, luck: random.Random, platform: str) -> None:
+        super().__init__(luck, platform)
+        self.careless = luck.random() < 0.3
 
     @property
     def meant(self) -> Read:
@@ -215,7 +219,7 @@ class MarkdownAuthor(Author):
             self.fence()
         elif choice < 0.32:
             self.say("#" * self.luck.randint(1, 6) + " ")
-            self.line(2)
+            self.words()
         elif choice < 0.4:
             self.say("- item\n  - nested\n    1. deeper\n- last")
         else:
@@ -234,42 +238,48 @@ class MarkdownAuthor(Author):
         self.say(f"{mark}{language}\n{code}\n{mark}")
 
     def line(self, depth: int) -> None:
-        for number in range(self.luck.choice([1, 2, 3])):
-            if number and self.luck.random() < 0.8:
-                self.write(" ")
-            self.inline(depth)
+        self.inlines(depth, frozenset())
 
-    def inline(self, depth: int) -> None:
+    def inlines(self, depth: int, around: frozenset[str]) -> None:
+        for number in range(self.luck.choice([1, 2, 3])):
+            if number and self.luck.random() < 0.9:
+                self.write(" ")
+            self.inline(depth, around)
+
+    def inline(self, depth: int, around: frozenset[str]) -> None:
         choice = self.luck.random()
         if depth == 0 or choice < 0.35:
             self.words()
-        elif choice < 0.45:
-            code = self.luck.choice([one for one in CODE if "\n" not in one])
-            mark = "`" if "`" not in code else "```"
-            self.say(f"{mark}{code}{mark}" if mark == "`" else f"{mark} {code} {mark}")
-        elif choice < 0.6:
-            self.link(depth)
+        elif choice < 0.45 and not around & {"spoiler", "text_link"}:
+            self.code()
+        elif choice < 0.6 and "text_link" not in around:
+            self.link(depth, around | {"text_link"})
         else:
-            self.marked(depth)
+            look = self.luck.choice(self.looks)
+            mark = self.luck.choice(MARKS[look])
+            self.say(mark)
+            self.inlines(depth - 1, around | {look})
+            self.say("" if self.careless and self.luck.random() < 0.2 else mark)
 
-    def link(self, depth: int) -> None:
+    def code(self) -> None:
+        code = self.luck.choice([one for one in CODE if "\n" not in one])
+        self.say(f"`{code}`" if "`" not in code else f"``` {code} ```" if code == "``" else f"`` {code} ``")
+
+    def link(self, depth: int, around: frozenset[str]) -> None:
         address = self.luck.choice([one for one in ADDRESSES if ";" not in one])
         choice = self.luck.random()
         if choice < 0.15:
             self.say(f"<{address}>")
             return
         self.say("[")
-        self.line(depth - 1)
+        self.inlines(depth - 1, around)
         self.say(f"](<{address}>)" if choice < 0.3 else f']({address} "title")' if choice < 0.4 else f"]({address})")
 
-    def marked(self, depth: int) -> None:
-        mark = self.luck.choice(MARKS[self.luck.choice(self.looks)])
-        self.say(mark)
-        self.line(depth - 1)
-        self.say(mark if self.luck.random() < 0.95 else "")
-
     def say(self, text: str) -> None:
-        self.source.append(text if self.luck.random() < 0.9 or not text.isascii() or len(text) > 6 else f"\\{text}")
+        """A lone backtick or bracket changes the meaning of much that follows, so only few are left alone."""
+        if text in ("`", "[x]"):
+            text = f"\\{text}"
+        self.source.append(text)
 
 
 class PlainAuthor(Author):
