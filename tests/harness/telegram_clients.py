@@ -1,5 +1,6 @@
-"""aiogram and python-telegram-bot, unmodified but for the address, behind one set of questions."""
+"""aiogram, python-telegram-bot and pyTelegramBotAPI, unmodified but for the address, behind one set of questions."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -7,11 +8,14 @@ from io import BytesIO
 from typing import Any, Protocol
 
 import aiogram
+import telebot
 import telegram
 from aiogram import exceptions as refused_by_aiogram
 from aiogram import types as aiogram_types
 from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
+from telebot import apihelper
+from telebot.types import InlineKeyboardButton, InlineKeyboardMarkup, InputFile, InputMediaPhoto
 from telegram import error as refused_by_ptb
 
 from harness.telegram_media import png
@@ -19,13 +23,14 @@ from harness.telegram_media import png
 CHANNEL = -1001000000001
 PICTURES = [png(shade=10), png(shade=200)]
 CLIP = b"moving pictures " * 50
+HELLO = "<b>hello</b>"
 LETTER = b"Dear reader\n" * 100
 
 
 class Spoken(Protocol):
     """What the tables ask of a client; messages come back in the client's own types."""
 
-    async def text(self, chat: int = CHANNEL) -> Any: ...
+    async def text(self, chat: int = CHANNEL, words: str = HELLO) -> Any: ...
     async def photo(self) -> Any: ...
     async def album(self) -> Any: ...
     async def document(self) -> Any: ...
@@ -45,8 +50,8 @@ class Aiogram:
     def __init__(self, bot: aiogram.Bot) -> None:
         self.bot = bot
 
-    async def text(self, chat: int = CHANNEL) -> Any:
-        return await self.bot.send_message(chat, "<b>hello</b>", parse_mode="HTML")
+    async def text(self, chat: int = CHANNEL, words: str = HELLO) -> Any:
+        return await self.bot.send_message(chat, words, parse_mode="HTML")
 
     async def photo(self) -> Any:
         picture = aiogram_types.BufferedInputFile(PICTURES[0], "a.png")
@@ -118,8 +123,8 @@ class Ptb:
     def __init__(self, bot: telegram.Bot) -> None:
         self.bot = bot
 
-    async def text(self, chat: int = CHANNEL) -> Any:
-        return await self.bot.send_message(chat, "<b>hello</b>", parse_mode="HTML")
+    async def text(self, chat: int = CHANNEL, words: str = HELLO) -> Any:
+        return await self.bot.send_message(chat, words, parse_mode="HTML")
 
     async def photo(self) -> Any:
         return await self.bot.send_photo(CHANNEL, BytesIO(PICTURES[0]), caption="<i>seen</i>", parse_mode="HTML")
@@ -187,6 +192,83 @@ class Ptb:
         raise AssertionError("was accepted")
 
 
+class PyTelegramBotApi:
+    """It blocks, and sends what is no file in the query."""
+
+    def __init__(self, bot: telebot.TeleBot) -> None:
+        self.bot = bot
+
+    async def text(self, chat: int = CHANNEL, words: str = HELLO) -> Any:
+        return await asyncio.to_thread(self.bot.send_message, chat, words, parse_mode="HTML")
+
+    async def photo(self) -> Any:
+        return await asyncio.to_thread(
+            self.bot.send_photo, CHANNEL, PICTURES[0], caption="<i>seen</i>", parse_mode="HTML"
+        )
+
+    async def album(self) -> Any:
+        files = [InputFile(BytesIO(picture), "a.png") for picture in PICTURES]
+        first = InputMediaPhoto(files[0], caption="*first*", parse_mode="Markdown")
+        return await asyncio.to_thread(self.bot.send_media_group, CHANNEL, [first, InputMediaPhoto(files[1])])
+
+    async def document(self) -> Any:
+        buttons = InlineKeyboardMarkup([[InlineKeyboardButton("Open", url="https://example.org/a")]])
+        return await asyncio.to_thread(
+            self.bot.send_document,
+            CHANNEL,
+            LETTER,
+            visible_file_name="letter.txt",
+            caption="read",
+            reply_markup=buttons,
+        )
+
+    async def video(self) -> Any:
+        return await asyncio.to_thread(
+            self.bot.send_video, CHANNEL, CLIP, width=640, height=360, duration=9, caption="moving"
+        )
+
+    async def animation(self) -> Any:
+        return await asyncio.to_thread(self.bot.send_animation, CHANNEL, InputFile(BytesIO(CLIP), "clip.mp4"))
+
+    async def audio(self) -> Any:
+        return await asyncio.to_thread(
+            self.bot.send_audio, CHANNEL, CLIP, performer="Choir", title="Song", duration=9
+        )
+
+    async def edit(self, message_id: int) -> Any:
+        return await asyncio.to_thread(self.bot.edit_message_text, "changed", CHANNEL, message_id)
+
+    async def edit_caption(self, message_id: int) -> Any:
+        return await asyncio.to_thread(self.bot.edit_message_caption, "changed", CHANNEL, message_id)
+
+    async def delete(self, message_id: int) -> Any:
+        return await asyncio.to_thread(self.bot.delete_message, CHANNEL, message_id)
+
+    async def download(self, file_id: str) -> bytes:
+        file = await asyncio.to_thread(self.bot.get_file, file_id)
+        content: bytes = await asyncio.to_thread(self.bot.download_file, file.file_path)
+        return content
+
+    async def photo_by_id(self, file_id: str) -> Any:
+        return await asyncio.to_thread(self.bot.send_photo, CHANNEL, file_id)
+
+    async def describe(self) -> tuple[Any, Any, Any]:
+        me = await asyncio.to_thread(self.bot.get_me)
+        chat = await asyncio.to_thread(self.bot.get_chat, CHANNEL)
+        return me, chat, await asyncio.to_thread(self.bot.get_chat_member, CHANNEL, me.id)
+
+    async def refusal(self, chat: int) -> tuple[str, str, int | None]:
+        try:
+            await self.text(chat)
+        except apihelper.ApiTelegramException as refused:
+            parameters = refused.result_json.get("parameters", {})
+            number = parameters.get("retry_after") or parameters.get("migrate_to_chat_id")
+            kinds = {429: "retry after", 403: "forbidden", 401: "bad token", 400: "bad request"}
+            kind = "migrated" if "migrate_to_chat_id" in parameters else kinds[refused.error_code]
+            return kind, refused.description, number
+        raise AssertionError("was accepted")
+
+
 @asynccontextmanager
 async def aiogram_client(base: str, token: str) -> AsyncIterator[Spoken]:
     session = AiohttpSession(api=TelegramAPIServer.from_base(base))
@@ -204,4 +286,18 @@ async def ptb_client(base: str, token: str) -> AsyncIterator[Spoken]:
         await bot.request.shutdown()
 
 
-CLIENTS = {"aiogram": aiogram_client, "python-telegram-bot": ptb_client}
+@asynccontextmanager
+async def pytelegrambotapi_client(base: str, token: str) -> AsyncIterator[Spoken]:
+    """Its address belongs to the module."""
+    apihelper.API_URL, apihelper.FILE_URL = f"{base}/bot{{0}}/{{1}}", f"{base}/file/bot{{0}}/{{1}}"
+    try:
+        yield PyTelegramBotApi(telebot.TeleBot(token, threaded=False))
+    finally:
+        apihelper.API_URL = apihelper.FILE_URL = None
+
+
+CLIENTS = {
+    "aiogram": aiogram_client,
+    "python-telegram-bot": ptb_client,
+    "pyTelegramBotAPI": pytelegrambotapi_client,
+}
