@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from adapters.readers import telegram_html, telegram_markdown_v2
 from adapters.readers.authors import post
-from adapters.readers.entities import Read, Refused, utf16
+from adapters.readers.entities import SPLITTABLE, Read, Refused, utf16
 from harness.full import FULL
 
 TEXTS = 2_000 if FULL else 200
 AUTOMATIC = {"url", "hashtag", "mention", "email", "bot_command", "cashtag", "phone_number", "bank_card"}
+Found = tuple[str, int, int, str]
 VALUES = ("url", "language", "custom_emoji_id", "unix_time")
 
 HTML = [
@@ -68,12 +69,24 @@ def written(mode: str, seed: int) -> str:
     return soup(HTML if mode == "HTML" else V2, luck)
 
 
+def joined(entities: list[Found]) -> list[Found]:
+    """Bold and its like in one piece again, where an entity that the server found cut it."""
+    whole: list[Found] = []
+    for kind, offset, length, value in sorted(entities):
+        before = next((one for one in reversed(whole) if one[0] == kind), None)
+        if kind in SPLITTABLE and before and before[1] + before[2] == offset:
+            whole[whole.index(before)] = (kind, before[1], before[2] + length, value)
+        else:
+            whole.append((kind, offset, length, value))
+    return sorted(whole)
+
+
 def ours(read: Callable[[str], Read], source: str) -> Any:
     try:
         found = read(source)
     except Refused as refused:
         return f"Bad Request: {refused}"
-    return found.text, sorted(utf16(found))
+    return found.text, joined(utf16(found))
 
 
 def theirs(body: dict[str, Any]) -> Any:
@@ -85,7 +98,7 @@ def theirs(body: dict[str, Any]) -> Any:
         for one in message.get("entities", [])
         if one["type"] not in AUTOMATIC
     ]
-    return message["text"], sorted(entities)
+    return message["text"], joined(entities)
 
 
 def value_of(entity: dict[str, Any]) -> str:
