@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-pytest.importorskip("maxapi", reason="the foreign clients are not installed: requirements/clients.in")
-
 from harness.eventually import eventually
 from maxapi import Bot, Dispatcher
 from maxapi.enums.parse_mode import TextFormat
