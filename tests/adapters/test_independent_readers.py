@@ -1,4 +1,4 @@
-"""What authors mean, what the adapters send and what the simulators show, compared by readers that share no code with either.
+"""What authors mean, adapters send and simulators show, compared by readers that share no code with them.
 
 The sizes: 2,000 posts per platform and format with ``AUTOPOST_FULL=1``. A miss is named by its seed.
 """
@@ -115,7 +115,12 @@ def read_answer(platform: str, answered: dict[str, Any]) -> Read:
     if platform == "telegram":
         message = answered["result"]
         entities = [
-            (one["type"], one["offset"], one["length"], next((one[name] for name in TELEGRAM_VALUES if name in one), ""))
+            (
+                one["type"],
+                one["offset"],
+                one["length"],
+                next((one[name] for name in TELEGRAM_VALUES if name in one), ""),
+            )
             for one in message.get("entities", [])
             if one["type"] not in AUTOMATIC
         ]
@@ -128,7 +133,8 @@ def read_answer(platform: str, answered: dict[str, Any]) -> Read:
     units = message["text"].encode("utf-16-le")
     at = {end: len(units[: 2 * end].decode("utf-16-le", "ignore")) for end in range(len(units) // 2 + 1)}
     return Read(
-        message["text"], tuple(Entity(kind, at[start], at[start + size], value) for kind, start, size, value in entities)
+        message["text"],
+        tuple(Entity(kind, at[start], at[start + size], value) for kind, start, size, value in entities),
     )
 
 
@@ -139,7 +145,7 @@ def as_max_shows(read: Read) -> Read:
 
 
 def difference(meant: Read, seen: Read) -> str:
-    """Empty when a reader of the chat cannot tell them apart: bold in two pieces is bold, and a bold space is a space."""
+    """Empty when a reader cannot tell them apart: bold in two pieces is bold, and a bold space is a space."""
     if meant.text != seen.text:
         return f"meant {meant.text!r}\nread  {seen.text!r}"
     ours, theirs = look(meant), look(seen)

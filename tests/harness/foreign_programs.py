@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 
 NPM = Path(__file__).parent.parent / "simulator" / "npm"
+TELEBOT = Path(__file__).parent.parent / "simulator" / "go" / "telebot.go"
+GOPATH = Path("/usr/share/gocode")
+"""Where Debian puts Go's libraries."""
 PATIENCE = 120
 
 
@@ -32,6 +35,24 @@ def npm_packages(config: pytest.Config) -> Path:
         succeed(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
 
     return installed(config, "npm", (NPM / "package-lock.json").read_bytes(), install)
+
+
+def telebot_program(config: pytest.Config) -> Path:
+    """The program in Go, built once per source."""
+    if shutil.which("go") is None or not (GOPATH / "src/gopkg.in/telebot.v3").is_dir():
+        pytest.fail("telebot is missing; .ci/telebot installs it")
+
+    def build(folder: Path) -> None:
+        environment = {
+            "GOPATH": str(GOPATH),
+            "GO111MODULE": "off",
+            "GOCACHE": str(folder / "cache"),
+            "CGO_ENABLED": "0",
+        }
+        succeed(["go", "build", "-o", str(folder / "telebot"), str(TELEBOT)], folder, **environment)
+        shutil.rmtree(folder / "cache")
+
+    return installed(config, "go", TELEBOT.read_bytes(), build) / "telebot"
 
 
 def installed(config: pytest.Config, kind: str, recipe: bytes, install: Callable[[Path], None]) -> Path:

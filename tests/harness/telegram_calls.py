@@ -59,9 +59,7 @@ CALL_RESULTS = {
     ),
     "tooFast": refused(429, "Too Many Requests: retry after 17", retry_after=17),
     "tooLong": refused(400, "Bad Request: message is too long"),
-    "badMarkup": refused(
-        400, 'Bad Request: can\'t parse entities: Can\'t find end tag corresponding to start tag "b"'
-    ),
+    "badMarkup": refused(400, "Bad Request: can't parse entities: Can't find end tag corresponding to start tag \"b\""),
     "noPhoto": refused(
         400, "Bad Request: wrong remote file identifier specified: can't unserialize it. Wrong last symbol"
     ),

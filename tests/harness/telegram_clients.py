@@ -231,9 +231,7 @@ class PyTelegramBotApi:
         return await asyncio.to_thread(self.bot.send_animation, CHANNEL, InputFile(BytesIO(CLIP), "clip.mp4"))
 
     async def audio(self) -> Any:
-        return await asyncio.to_thread(
-            self.bot.send_audio, CHANNEL, CLIP, performer="Choir", title="Song", duration=9
-        )
+        return await asyncio.to_thread(self.bot.send_audio, CHANNEL, CLIP, performer="Choir", title="Song", duration=9)
 
     async def edit(self, message_id: int) -> Any:
         return await asyncio.to_thread(self.bot.edit_message_text, "changed", CHANNEL, message_id)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-
 from harness.eventually import eventually
 from maxapi import Bot, Dispatcher
 from maxapi.enums.parse_mode import TextFormat

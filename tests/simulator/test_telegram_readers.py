@@ -19,54 +19,84 @@ Found = tuple[str, int, int, str]
 VALUES = ("url", "language", "custom_emoji_id", "unix_time")
 
 HTML = [
-    "<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<s>", "</s>", "<code>", "</code>", "<pre>", "</pre>", "<a href='http://a.b/'>",
-    "</a>", "<blockquote>", "</blockquote>", "<blockquote expandable>", "<tg-spoiler>", "</tg-spoiler>", "<span class='tg-spoiler'>",
-    "</span>", "</>", "<B >", "</b >", "<a href=\"tg://user?id=42\">", "<a href='localhost'>", "<a>", "<code class='language-py'>",
-    "&amp;", "&lt;", "&ltx", "&quota", "&#128512;", "&#x1f600;", "&#0;", "&nbsp;", "<b x=y>", "<b x='>'>", "<b x=/>", "<p>", "<", "<b",
-    "<tg-emoji emoji-id='5368324170671202286'>", "</tg-emoji>", "<tg-time unix='1647531900' format='wDT'>", "</tg-time>", "<b />",
+    "<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<s>", "</s>", "<code>", "</code>", "<pre>", "</pre>",
+    "<a href='http://a.b/'>", "</a>", "<blockquote>", "</blockquote>", "<blockquote expandable>", "<tg-spoiler>",
+    "</tg-spoiler>", "<span class='tg-spoiler'>", "</span>", "</>", "<B >", "</b >", "<a href=\"tg://user?id=42\">",
+    "<a href='localhost'>", "<a>", "<code class='language-py'>", "&amp;", "&lt;", "&ltx", "&quota", "&#128512;",
+    "&#x1f600;", "&#0;", "&nbsp;", "<b x=y>", "<b x='>'>", "<b x=/>", "<p>", "<", "<b",
+    "<tg-emoji emoji-id='5368324170671202286'>", "</tg-emoji>", "<tg-time unix='1647531900' format='wDT'>",
+    "</tg-time>", "<b />",
 ]  # fmt: skip
 V2 = [
-    "*", "_", "__", "~", "||", "`", "```", "[", "](http://a.b/)", "](tg://user?id=42)", "]", "(", ")", "![", "](tg://emoji?id=5368324170671202286)",
-    "](tg://time?unix=1647531900&format=r)", ">", "\n>", "**>", "\\*", "\\.", "\\\\", "!", ".", "-", "```py\n", "\n```", "#", "+", "=", "{", "|",
+    "*", "_", "__", "~", "||", "`", "```", "[", "](http://a.b/)", "](tg://user?id=42)", "]", "(", ")", "![",
+    "](tg://emoji?id=5368324170671202286)", "](tg://time?unix=1647531900&format=r)", ">", "\n>", "**>", "\\*", "\\.",
+    "\\\\", "!", ".", "-", "```py\n", "\n```", "#", "+", "=", "{", "|",
 ]  # fmt: skip
-PLAIN = ["a", "Привет", "x y", " ", "\n", "\n\n", "🦊", "👩‍👩‍👧", "🇩🇪", "שלום", "\u200b", "\u00a0", "\t", "\r\n", "  ", "\u2028", "é", "0"]
+PLAIN = [
+    "a",
+    "Привет",
+    "x y",
+    " ",
+    "\n",
+    "\n\n",
+    "🦊",
+    "👩‍👩‍👧",
+    "🇩🇪",
+    "שלום",
+    "\u200b",
+    "\u00a0",
+    "\t",
+    "\r\n",
+    "  ",
+    "é",
+]
+MARKS = {"HTML": HTML, "MarkdownV2": V2}
+EMOJI, TIME = "emoji-id='5368324170671202286'", "unix='1647531900' format='wDT'"
+PAIRS = {
+    "HTML": [
+        *((f"<{tag}>", f"</{tag}>") for tag in ("b", "i", "s", "code", "pre", "blockquote", "tg-spoiler")),
+        ("<u>", "</>"),
+        ("<code class='language-py'>", "</code>"),
+        ("<a href='http://a.b/'>", "</a>"),
+        ("<a href='http://c.d/?x=é y'>", "</a>"),
+        (f"<tg-emoji {EMOJI}>", "</tg-emoji>"),
+        (f"<tg-time {TIME}>", "</tg-time>"),
+    ],
+    "MarkdownV2": [
+        *((mark, mark) for mark in ("*", "_", "__", "~", "||", "`")),
+        ("```py\n", "```"),
+        ("[", "](http://a.b/)"),
+        ("\n>", "\n"),
+        ("\n>", "||\n"),
+        ("![", "](tg://emoji?id=5368324170671202286)"),
+        ("![", "](tg://time?unix=1647531900)"),
+    ],
+}
 
 
-def soup(marks: list[str], luck: random.Random) -> str:
+def soup(mode: str, luck: random.Random) -> str:
     """Marks at random; half of the time in pairs, so that more than one in a hundred is right."""
-    pieces = [luck.choice(luck.choice([marks, PLAIN, PLAIN])) for _ in range(luck.randint(1, 12))]
+    pieces = [luck.choice(luck.choice([MARKS[mode], PLAIN, PLAIN])) for _ in range(luck.randint(1, 12))]
     if luck.random() < 0.5:
         return "".join(pieces)
-    stack: list[str] = []
-    for place, piece in enumerate(pieces):
-        if piece in marks:
-            pieces[place] = "".join(opened(marks, luck, stack))
-    return "".join(pieces + [stack.pop() for _ in list(stack)])
+    open_: list[str] = []
+    paired = [piece if piece in PLAIN else opened_or_closed(mode, luck, open_) for piece in pieces]
+    return "".join([*paired, *reversed(open_)])
 
 
-def opened(marks: list[str], luck: random.Random, stack: list[str]) -> list[str]:
-    if stack and luck.random() < 0.4:
-        return [stack.pop()]
-    begin, end = luck.choice(PAIRS[marks is HTML])
-    stack.append(end)
-    return [begin]
-
-
-PAIRS = {
-    True: [("<b>", "</b>"), ("<i>", "</i>"), ("<code>", "</code>"), ("<pre>", "</pre>"), ("<a href='http://a.b/'>", "</a>"),
-           ("<blockquote>", "</blockquote>"), ("<tg-spoiler>", "</tg-spoiler>"), ("<u>", "</>"), ("<code class='language-py'>", "</code>"),
-           ("<a href='http://c.d/?x=\u00e9 y'>", "</a>"), ("<tg-emoji emoji-id='5368324170671202286'>", "</tg-emoji>"),
-           ("<tg-time unix='1647531900' format='wDT'>", "</tg-time>")],
-    False: [("*", "*"), ("_", "_"), ("__", "__"), ("~", "~"), ("||", "||"), ("`", "`"), ("```py\n", "```"), ("[", "](http://a.b/)"),
-            ("\n>", "\n"), ("\n>", "||\n"), ("![", "](tg://emoji?id=5368324170671202286)"), ("![", "](tg://time?unix=1647531900)")],
-}  # fmt: skip
+def opened_or_closed(mode: str, luck: random.Random, open_: list[str]) -> str:
+    if open_ and luck.random() < 0.4:
+        return open_.pop()
+    begin, end = luck.choice(PAIRS[mode])
+    open_.append(end)
+    return begin
 
 
 def written(mode: str, seed: int) -> str:
     luck = random.Random(f"{mode} {seed}")
     if mode == "HTML" and luck.random() < 0.3:
         return post("telegram", "HTML", seed).source
-    return soup(HTML if mode == "HTML" else V2, luck)
+    return soup(mode, luck)
 
 
 def joined(entities: list[Found]) -> list[Found]:

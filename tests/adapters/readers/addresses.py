@@ -11,7 +11,7 @@ PORT = re.compile("(.+):([^:@\\]]*)", re.DOTALL)
 SPACES = "\t\n\x0b\r \x00"
 
 
-class Unusable(ValueError):
+class UnusableError(ValueError):
     pass
 
 
@@ -19,7 +19,7 @@ def link(address: str) -> str | None:
     """The address as it comes back, ``None`` where the text stays without a link."""
     try:
         return own(address) or web(address)
-    except Unusable:
+    except UnusableError:
         return None
 
 
@@ -40,17 +40,17 @@ def own(address: str) -> str | None:
     rest = address[match.end() :]
     scheme, user, host, port, query = parts(rest)
     if rest.lower().startswith("http://") or scheme == "https" or user or port or host.startswith("["):
-        raise Unusable
+        raise UnusableError
     name = match[1].lower()
     if not re.fullmatch("[a-z0-9_.-]+" if name == "tonsite" else "[a-z0-9_-]+", host):
-        raise Unusable
+        raise UnusableError
     return f"{name}://{host}{query[1:] if query.startswith('/?') else query}"
 
 
 def web(address: str) -> str:
     scheme, user, host, port, query = parts(address)
     if "." not in host and not host.startswith("["):
-        raise Unusable
+        raise UnusableError
     return f"{scheme}://{user + '@' if user else ''}{host}{f':{port}' if port else ''}{query}"
 
 
@@ -58,7 +58,7 @@ def parts(address: str) -> tuple[str, str, str, int, str]:
     match = SCHEME.match(address)
     scheme = match[1].lower() if match else "http"
     if scheme not in ("http", "https"):
-        raise Unusable
+        raise UnusableError
     rest = address[match.end() :] if match else address
     place = re.split("[/?#]", rest, maxsplit=1)[0]
     query = rest[len(place) :].rstrip(SPACES) or "/"
@@ -75,7 +75,7 @@ def with_port(place: str) -> tuple[str, int]:
         return place, 0
     number = match[2].lstrip("0")
     if not re.fullmatch("[1-9][0-9]{0,4}", number) or int(number) > 65535:
-        raise Unusable
+        raise UnusableError
     return match[1], int(number)
 
 
@@ -84,8 +84,8 @@ def check(user: str, host: str) -> None:
         try:
             ipaddress.IPv6Address(host[1:-1])
         except ValueError:
-            raise Unusable from None
+            raise UnusableError from None
     elif host in ("", ".") or not PART.fullmatch(host):
-        raise Unusable
+        raise UnusableError
     if not USER_PART.fullmatch(user):
-        raise Unusable
+        raise UnusableError

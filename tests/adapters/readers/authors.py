@@ -9,19 +9,22 @@ from adapters.readers import markdown
 from adapters.readers.entities import Entity, Read, shown
 
 WORDS = [
-    "word", "Привет", "мир!", "snake_case", "a<b", "x&y", "&amp;", "&lt", "5*3", "[x]", "(y)", "1.", "#one", "back\\slash",
-    "a|b", "~", "+1", "^", '"q"', "'s", "🦊", "👩‍👩‍👧", "🏳️‍🌈", "🇩🇪🇷🇺", "👍🏽", "1️⃣", "é", "й", "שלום", "مرحبا", "\u200fעברית", "نص\u200e", "«ёлочки»",
-    "$5.00", "100%", "—", "q\u0323", "日本語", "𝔘𝔫𝔦", "end.", "a_b_c", "**", "__init__", "`", "=", "{z}", "!", "\u00a0", "тон\u2009кий",
+    "word", "Привет", "мир!", "snake_case", "a<b", "x&y", "&amp;", "&lt", "5*3", "[x]", "(y)", "1.", "#one",
+    "back\\slash", "a|b", "~", "+1", "^", '"q"', "'s", "🦊", "👩‍👩‍👧", "🏳️‍🌈", "🇩🇪🇷🇺", "👍🏽", "1️⃣", "é", "й", "שלום",
+    "مرحبا", "\u200fעברית", "نص\u200e", "«ёлочки»", "$5.00", "100%", "—", "q\u0323", "日本語", "𝔘𝔫𝔦", "end.", "a_b_c",
+    "**", "__init__", "`", "=", "{z}", "!", "\u00a0", "тон\u2009кий",
 ]  # fmt: skip
 ADDRESSES = [
-    "https://a.example/", "https://a.example/?b=1&c_d=2", "http://b.example/path_(x)", "https://c.example/?q=«x»&copy=2#a",
-    "https://пример.рф/путь", "https://d.example:8443/a*b_c~d", "https://e.example/%D1%8F?x=%20", "https://f.example/a'b",
-    "https://g.example/?lt=1&lt;=2", "https://h.example/🦊", "https://i.example/a|b^c", "HTTPS://J.EXAMPLE/UPPER",
-    "https://user@k.example/", "https://l.example?x[]=1", "https://m.example/((a)(b))", "http://8.8.8.8/x",
+    "https://a.example/", "https://a.example/?b=1&c_d=2", "http://b.example/path_(x)",
+    "https://c.example/?q=«x»&copy=2#a", "https://пример.рф/путь", "https://d.example:8443/a*b_c~d",
+    "https://e.example/%D1%8F?x=%20", "https://f.example/a'b", "https://g.example/?lt=1&lt;=2", "https://h.example/🦊",
+    "https://i.example/a|b^c", "HTTPS://J.EXAMPLE/UPPER", "https://user@k.example/", "https://l.example?x[]=1",
+    "https://m.example/((a)(b))", "http://8.8.8.8/x",
 ]  # fmt: skip
 CODE = [
-    "x = 1", "  indented", "a  b", "def f():\n    return 1", "\tтаб", "<b>&amp;</b>", "*a* _b_", "if x:\n\n\n        y", "a\n  b\n    c",
-    "`", "``", "\\n", "   three", "🦊  =  «x»", "# no heading", "> no quote", "- a\n    - b",
+    "x = 1", "  indented", "a  b", "def f():\n    return 1", "\tтаб", "<b>&amp;</b>", "*a* _b_",
+    "if x:\n\n\n        y", "a\n  b\n    c", "`", "``", "\\n", "   three", "🦊  =  «x»", "# no heading",
+    "> no quote", "- a\n    - b",
 ]  # fmt: skip
 LANGUAGES = ["", "", "python", "c++", "sh"]
 TAGS = {
@@ -193,7 +196,13 @@ class HtmlAuthor(Author):
                 "text_link", "a", lambda: self.inlines(depth - 1, inner), f" href={quote}{written}{quote}", address
             )
         elif choice < 0.64 and self.platform == "telegram" and "text_link" not in around:
-            self.inside("custom_emoji", "tg-emoji", lambda: self.say("👍"), ' emoji-id="5368324170671202286"', "5368324170671202286")
+            self.inside(
+                "custom_emoji",
+                "tg-emoji",
+                lambda: self.say("👍"),
+                ' emoji-id="5368324170671202286"',
+                "5368324170671202286",
+            )
         else:
             look = self.luck.choice(self.looks)
             self.inside(look, self.luck.choice(TAGS[look]), lambda: self.inlines(depth - 1, around | {look}))

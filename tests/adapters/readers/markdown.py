@@ -91,7 +91,7 @@ def lines(token: Token) -> tuple[int, int]:
 def mark_rule(character: str) -> Callable[[StateInline, bool], bool]:
     """Two of a character open and close a mark, as ``~~`` does."""
 
-    def rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  markdown-it's signature
+    def rule(state: StateInline, silent: bool) -> bool:
         if silent or state.src[state.pos] != character:
             return False
         run = state.scanDelims(state.pos, True)

@@ -1,4 +1,4 @@
-"""Telegram's HTML, as the Bot API server reads it. Written from TDLib's ``parse_html`` and what the server was seen to do.
+"""Telegram's HTML as the Bot API server reads it: TDLib's ``parse_html`` and what the server was seen to do.
 
 Positions in the source are bytes, because the server's words name bytes.
 """
@@ -60,7 +60,9 @@ class Reader:
             else:
                 self.text.append(self.character())
         if self.open:
-            raise Refused(f'can\'t parse entities: Can\'t find end tag corresponding to start tag "{self.open[-1].tag}"')
+            raise Refused(
+                f"can't parse entities: Can't find end tag corresponding to start tag \"{self.open[-1].tag}\""
+            )
 
     def here(self) -> bytes:
         """One byte; beyond the end the NUL that ends a string in C."""

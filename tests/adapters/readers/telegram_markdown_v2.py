@@ -217,10 +217,14 @@ class Reader:
 def special(address: str) -> tuple[str, str]:
     match = re.fullmatch("tg:(?://)?(emoji|time)/?\\?([^#]*)(?:#.*)?", address, re.IGNORECASE)
     values = dict(parse_qsl(match[2])) if match else {}
-    if match and match[1].lower() == "emoji" and re.fullmatch("-?[1-9][0-9]{0,18}", values.get("id", "")):
+    kind = match[1].lower() if match else ""
+    if kind == "emoji" and re.fullmatch("-?[1-9][0-9]{0,18}", values.get("id", "")):
         return "custom_emoji", values["id"]
     moment = values.get("unix", "")
-    if match and match[1].lower() == "time" and re.fullmatch("[1-9][0-9]*", moment) and int(moment) < 2**31:
-        if is_date_format(values.get("format", "")):
-            return "date_time", moment
+    if kind == "time" and is_moment(moment) and is_date_format(values.get("format", "")):
+        return "date_time", moment
     raise refused("Invalid tg://emoji or tg://time URL specified")
+
+
+def is_moment(written: str) -> bool:
+    return re.fullmatch("[1-9][0-9]*", written) is not None and int(written) < 2**31
