@@ -66,6 +66,18 @@ async def test_parameters_come_by_query_form_json_and_multipart_alike(client):
     assert [answer.body["result"]["reply_markup"] for answer in answers] == [keyboard] * 4
 
 
+@pytest.mark.parametrize("body", [b"null\n", b"[]", b"{", b"text"])
+async def test_a_body_that_is_no_json_object_has_no_fields(client, body):
+    """telebot sends ``null`` where a method has none."""
+    options = {"data": body, "headers": {"Content-Type": "application/json"}}
+
+    me = await client.ask("POST", f"/bot{TOKEN}/getMe", **options)
+    sent = await client.ask("POST", f"/bot{TOKEN}/sendMessage", **options)
+
+    assert (me.status, sent.status) == (200, 400)
+    assert sent.body["description"] == "Bad Request: message text is empty"
+
+
 @pytest.mark.parametrize("verb", ["GET", "POST", "PUT"])
 async def test_a_multipart_body_is_read_whatever_the_verb(client, verb):
     form = aiohttp.FormData({"chat_id": str(CHANNEL), "text": "привет"}, default_to_multipart=True)
