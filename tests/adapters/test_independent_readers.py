@@ -3,8 +3,9 @@
 The sizes: 2,000 posts per platform and format with ``AUTOPOST_FULL=1``. A miss is named by its seed.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from harness.full import FULL
 
 from adapters.conftest import PATIENT, adapter_at, simulated
 from adapters.readers import addresses, markdown, max_html, telegram_html
-from adapters.readers.authors import Post, post, without_languages
+from adapters.readers.authors import Post, long_post, post, without_languages
 from adapters.readers.entities import SPLITTABLE, Entity, Read, shown
 
 POSTS = 2_000 if FULL else 150
@@ -191,3 +192,40 @@ async def test_a_post_arrives_as_its_author_means_it(way: Way, mode: str | None)
             misses.append(f"{seed}: {written.source!r}\nthe simulator of {way.recorder.sent['text']!r}\n{found}")
 
     assert not misses, "\n\n".join([f"{len(misses)} of {POSTS}", *misses])
+
+
+def characters(reads: Iterable[Read]) -> list[tuple[str, frozenset[tuple[str, str]]]]:
+    """Each visible character with all that it is under; spaces and borders between messages do not count."""
+    found = []
+    for read in reads:
+        over: list[set[tuple[str, str]]] = [set() for _ in read.text]
+        for one in read.entities:
+            for position in range(one.start, one.end):
+                over[position].add((one.kind, spelled(one)))
+        found += [
+            (letter, frozenset(kinds)) for letter, kinds in zip(read.text, over, strict=True) if not letter.isspace()
+        ]
+    return found
+
+
+@pytest.mark.time_limit(900)
+@pytest.mark.parametrize("mode", ["HTML", "Markdown", None])
+async def test_the_pieces_of_a_long_post_together_are_what_its_author_means(way: Way, mode: str | None) -> None:
+    misses = []
+    for seed in range(POSTS // 10):
+        written = long_post(way.platform, mode, seed)
+        meant = written.meant if way.platform == "telegram" else without_languages(written.meant)
+        try:
+            reads = await way.send(written, overflow="split")
+        except Unsent as unsent:
+            misses.append(f"{seed}: {unsent}\n{written.source[:300]!r}")
+            continue
+        assert len(reads) > 1
+        ours, theirs = characters([meant]), characters([shown(read.text, read.entities) for read in reads])
+        if ours != theirs:
+            at = next(at for at, pair in enumerate(zip_longest(ours, theirs)) if len(set(pair)) > 1)
+            misses.append(
+                f"{seed}: {len(reads)} messages\nmeant {ours[at - 3 : at + 2]}\nread  {theirs[at - 3 : at + 2]}"
+            )
+
+    assert not misses, "\n\n".join([f"{len(misses)} of {POSTS // 10}", *misses])

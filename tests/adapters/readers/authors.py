@@ -62,6 +62,21 @@ def post(platform: str, mode: str | None, seed: int) -> Post:
     return Post(mode, "".join(author.source), shown(author.meant.text, author.meant.entities))
 
 
+def long_post(platform: str, mode: str | None, seed: int) -> Post:
+    """Several posts one below the other, twice as long as a message may be."""
+    posts: list[Post] = []
+    while sum(len(one.meant.text) for one in posts) < 8_000:
+        posts.append(post(platform, mode, seed * 1_000 + len(posts)))
+    text, entities = "", []
+    for one in posts:
+        start = len(text)
+        entities += [
+            replace(entity, start=entity.start + start, end=entity.end + start) for entity in one.meant.entities
+        ]
+        text += one.meant.text + "\n\n"
+    return Post(mode, "\n\n".join(one.source for one in posts), Read(text.strip("\n"), tuple(entities)))
+
+
 class Author:
     """Writes source; what it means is what it says, unless an author says more."""
 
