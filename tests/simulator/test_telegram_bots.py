@@ -46,6 +46,7 @@ async def shown(client: Any, text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", CLIENTS)
 async def test_a_bot_hears_a_person_and_answers(client, pytestconfig, name, way):
     program, folder = command(pytestconfig, name, way, client.base)
+    await client.control("chats", {"platform": "telegram", "id": PERSON, "type": "private", "limits": []})
 
     async with bot(program, folder):
         await person(client, "start")

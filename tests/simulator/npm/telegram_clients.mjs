@@ -49,9 +49,10 @@ function telegraf(base, token) {
     onStart: (answer) => bot.start(answer),
     onText: (answer) => bot.on('text', (context) => answer(context, context.message.text)),
     onPress: (answer) =>
-      bot.on('callback_query', (context) =>
-        answer(Object.assign(context, { answerCallbackQuery: (options) => context.answerCbQuery(options.text) }), context.callbackQuery.data),
-      ),
+      bot.on('callback_query', (context) => {
+        const answerCallbackQuery = ({ text }) => context.answerCbQuery(text);
+        return answer(Object.assign(context, { answerCallbackQuery }), context.callbackQuery.data);
+      }),
     poll: () => new Promise((ready) => void bot.launch(ready)),
     hook: async () => {
       bot.botInfo = await bot.telegram.getMe();
@@ -72,7 +73,12 @@ function ntba(base, token) {
       error instanceof TelegramApiError && { status: error.errorCode, message: error.description, ...error.parameters },
     onStart: (answer) => bot.command('start', answer),
     onText: (answer) => bot.on('message', (context) => answer(context, context.message.text)),
-    onPress: (answer) => bot.on('callback_query', (context) => answer(context, context.callbackQuery.data)),
+    onPress: (answer) =>
+      bot.on('callback_query', (context) => {
+        const { chat, message_id } = context.callbackQuery.message;
+        const editMessageText = (text) => bot.api.editMessageText({ chat_id: chat.id, message_id, text });
+        return answer(Object.assign(context, { editMessageText }), context.callbackQuery.data);
+      }),
     poll: async () => void bot.startPolling(),
     hook: async () => {
       server = createWebhookServer(bot, { path: '/hook', secretToken: SECRET });
