@@ -13,12 +13,20 @@ from aiohttp import web
 from autopost_simulator.simulator import Simulator
 
 PATIENCE = 0.1
+LONGEST_HEAD = 256 * 1024
+"""Telegram takes as much in a query; some clients send long texts there."""
 
 
 @asynccontextmanager
 async def listening(simulator: Simulator, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
     """Yields its URL. There is no access log, since Telegram tokens are part of the URL."""
-    runner = web.AppRunner(simulator.application(), access_log=None, shutdown_timeout=PATIENCE)
+    runner = web.AppRunner(
+        simulator.application(),
+        access_log=None,
+        shutdown_timeout=PATIENCE,
+        max_line_size=LONGEST_HEAD,
+        max_field_size=LONGEST_HEAD,
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port, backlog=1024).start()

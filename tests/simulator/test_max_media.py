@@ -204,14 +204,23 @@ async def test_a_picture_has_at_most_7680_pixels_on_each_side(client, width, hei
     assert (await push(client, opened["url"], header)).status == status
 
 
-async def test_the_file_is_expected_in_the_field_data(client):
+@pytest.mark.parametrize("field", ["data", "file", "a.png"])
+async def test_the_field_of_the_file_may_have_any_name_as_clients_give_it(client, field):
     opened = await link(client, "image")
 
-    wrong_field = await push(client, opened["url"], field="picture")
+    assert (await push(client, opened["url"], field=field)).status == 200
+
+
+async def test_what_is_no_file_is_refused(client):
+    opened = await link(client, "image")
+
+    no_file = await client.ask(
+        "POST", opened["url"].removeprefix(client.base), data=aiohttp.FormData({"data": "x"}, default_to_multipart=True)
+    )
     no_range = await client.ask("POST", opened["url"].removeprefix(client.base), data=BYTES)
     wrong_range = await push_piece(client, opened["url"], 0, 9, 10, b"short", "a.png")
 
-    assert [wrong_field.status, no_range.status, wrong_range.status] == [400, 400, 400]
+    assert [no_file.status, no_range.status, wrong_range.status] == [400, 400, 400]
 
 
 @pytest.mark.parametrize("kind", ["image", "video", "audio", "file"])

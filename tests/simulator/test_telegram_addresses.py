@@ -4,7 +4,7 @@ import base64
 
 import pytest
 from autopost_simulator.telegram.refusal import RefusedInside
-from autopost_simulator.telegram.remote import RemotePage, Web
+from autopost_simulator.telegram.storage.remote import RemotePage, Web
 from harness.telegram_media import png
 
 CHANNEL = -1001000000001

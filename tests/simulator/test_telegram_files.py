@@ -5,10 +5,10 @@ import hashlib
 
 import pytest
 from autopost_simulator.image_size import Picture, picture
-from autopost_simulator.telegram import file_ids
-from autopost_simulator.telegram.file_ids import FileId, FileIdError
-from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
-from autopost_simulator.telegram.spool import Spool
+from autopost_simulator.telegram.storage import file_ids
+from autopost_simulator.telegram.storage.file_ids import FileId, FileIdError
+from autopost_simulator.telegram.storage.files import TelegramFile, TelegramFiles
+from autopost_simulator.telegram.storage.spool import Spool
 from autopost_simulator.world import new_bot
 from harness.telegram_media import png, sent_file, upload
 

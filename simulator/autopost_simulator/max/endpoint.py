@@ -1,4 +1,7 @@
-"""``/max/…``: converts an HTTP request into an operation, and its result into a response."""
+"""``/max/…``, and the same at the root: converts an HTTP request into an operation, and its result into a response.
+
+The official Go client keeps only the host of its base URL, so the operations are at the root too.
+"""
 
 import hashlib
 
@@ -28,7 +31,8 @@ class MaxEndpoint:
 
     def add_to(self, app: web.Application) -> None:
         for template, by_verb in self._operations.table.items():
-            app.router.add_route("*", f"/max{template}", self._handler(template, by_verb))
+            for prefix in ("/max", ""):
+                app.router.add_route("*", f"{prefix}{template}", self._handler(template, by_verb))
         app.router.add_route("*", "/max/{path:.*}", self._handler("", {}))
 
     def _handler(self, template: str, by_verb: dict[str, Operation]) -> Handler:

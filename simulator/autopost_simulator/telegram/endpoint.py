@@ -9,8 +9,8 @@ from autopost_simulator import reply
 from autopost_simulator.exchange import CallHandler, ProviderCall
 from autopost_simulator.reply import Reply
 from autopost_simulator.telegram.methods import Methods
-from autopost_simulator.telegram.params import Params, read_params
 from autopost_simulator.telegram.refusal import Described, TelegramError, TelegramRateLimited, named
+from autopost_simulator.telegram.request.params import Params, read_params
 from autopost_simulator.telegram.sending.album import first_caption
 from autopost_simulator.world import Bot, World
 

@@ -6,8 +6,8 @@ import msgspec
 
 from autopost_simulator.telegram.markup.cleaning import clean
 from autopost_simulator.telegram.markup.links import LinkError, check_link, user_of_link
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError, named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.world import Chat
 
 MOST_BUTTONS = 100

@@ -13,9 +13,9 @@ from autopost_simulator.telegram.chats.pins import Pins
 from autopost_simulator.telegram.editing.copying import Copying
 from autopost_simulator.telegram.editing.delete import Deleting
 from autopost_simulator.telegram.editing.edit import Editing
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat
 from autopost_simulator.telegram.refusal import named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.telegram.sending.posting import Posting
 from autopost_simulator.telegram.sending.send import Sending
 from autopost_simulator.telegram.state import TelegramState

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError, Upgraded, named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.telegram.standing import Kind, Role
 from autopost_simulator.world import Chat, World
 

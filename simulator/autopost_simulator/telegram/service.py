@@ -5,10 +5,10 @@ from aiohttp import web
 from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import CallHandler
 from autopost_simulator.limits import Windows
-from autopost_simulator.telegram.downloads import Downloads
 from autopost_simulator.telegram.endpoint import TelegramEndpoint
 from autopost_simulator.telegram.methods import Methods
 from autopost_simulator.telegram.state import TelegramState
+from autopost_simulator.telegram.storage.downloads import Downloads
 from autopost_simulator.telegram.updates.control import TelegramControl
 from autopost_simulator.telegram.updates.customers import TelegramCustomers
 from autopost_simulator.world import World

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from autopost_simulator.telegram.files import TelegramFile
+from autopost_simulator.telegram.storage.files import TelegramFile
 from autopost_simulator.world import Bot, Chat, ChatPost
 
 

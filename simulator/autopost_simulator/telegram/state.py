@@ -2,9 +2,9 @@
 
 from autopost_simulator.clock import Clock
 from autopost_simulator.telegram.chats.bot_settings import BotSettings
-from autopost_simulator.telegram.files import TelegramFiles
-from autopost_simulator.telegram.remote import Web
 from autopost_simulator.telegram.sending.take_in import Intake
+from autopost_simulator.telegram.storage.files import TelegramFiles
+from autopost_simulator.telegram.storage.remote import Web
 from autopost_simulator.telegram.updates.callbacks import CallbackQueries
 from autopost_simulator.telegram.updates.updates import BotUpdates
 from autopost_simulator.world import World

@@ -10,8 +10,8 @@ from autopost_simulator.telegram.markup.given_entities import UnusableEntity, re
 from autopost_simulator.telegram.markup.parse_html import parse_html
 from autopost_simulator.telegram.markup.parse_markdown import parse_markdown
 from autopost_simulator.telegram.markup.parse_markdown_v2 import parse_markdown_v2
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError, named
+from autopost_simulator.telegram.request.params import Params
 
 RAW_BYTES = 32_768
 TEXT_LENGTH = 4_096

@@ -2,8 +2,8 @@
 
 No ``Authorization`` is needed: the URL grants the upload. Images and files are answered with JSON,
 video and audio with XML; a chunk that does not complete the file is answered with the received range
-(the form of that answer is not documented). The field may also be called ``file``: it is undocumented,
-but working clients use it.
+(the form of that answer is not documented). The field of the file is documented as ``data``, but may have any name:
+working clients call it ``file``, or by the name of the file.
 """
 
 import re
@@ -24,7 +24,6 @@ from autopost_simulator.reply import Reply
 CHUNK = 64 * 1024
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _FILENAME = re.compile(r'filename="?([^";]*)"?')
-_FIELDS = ("data", "file")
 _XML = b"<retval>1</retval>"
 
 
@@ -123,7 +122,7 @@ async def _read(request: web.Request, upload: MaxUpload) -> UploadChunk:
 async def _multipart(request: web.Request, upload: MaxUpload) -> UploadChunk:
     try:
         async for part in await request.multipart():
-            if isinstance(part, BodyPartReader) and part.name in _FIELDS and part.filename is not None:
+            if isinstance(part, BodyPartReader) and part.filename is not None:
                 check_name(upload.kind, part.filename)
                 return UploadChunk(part.filename, await _whole(part, upload))
     except ValueError:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from autopost_simulator.exchange import ProviderCall
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat
 from autopost_simulator.telegram.refusal import TelegramError
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.world import Bot, World
 
 ACTIONS = frozenset(

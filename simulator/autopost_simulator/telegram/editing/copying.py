@@ -7,9 +7,9 @@ from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.editing.message_ids import read_message_ids
 from autopost_simulator.telegram.keyboard import inline_keyboard, refuse_buttons_in
 from autopost_simulator.telegram.markup.formatting import Formatted
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, find_chat_named, refuse_without_rights
 from autopost_simulator.telegram.refusal import TelegramError
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.telegram.sending.options import common_options
 from autopost_simulator.telegram.sending.posting import Posting
 from autopost_simulator.telegram.standing import Kind

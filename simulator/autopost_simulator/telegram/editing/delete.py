@@ -7,9 +7,9 @@ from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.editing.message_ids import read_message_ids
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, role
 from autopost_simulator.telegram.refusal import named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.world import Bot, Chat, ChatPost, World
 
 DELETABLE_FOR = timedelta(hours=48)

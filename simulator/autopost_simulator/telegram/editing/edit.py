@@ -6,15 +6,15 @@ from typing import Any
 from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.telegram import shapes
-from autopost_simulator.telegram.files import TelegramFiles
 from autopost_simulator.telegram.keyboard import inline_keyboard, refuse_buttons_in
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat
 from autopost_simulator.telegram.refusal import TelegramError, named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.telegram.sending.album import read_input_media
 from autopost_simulator.telegram.sending.options import has_address, link_preview
 from autopost_simulator.telegram.sending.take_in import Intake
 from autopost_simulator.telegram.standing import MediaKind
+from autopost_simulator.telegram.storage.files import TelegramFiles
 from autopost_simulator.telegram.text import caption, message_text, raw_text, refuse_long_caption
 from autopost_simulator.world import Bot, Chat, ChatPost, World
 

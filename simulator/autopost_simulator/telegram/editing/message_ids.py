@@ -2,8 +2,8 @@
 
 import msgspec
 
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError
+from autopost_simulator.telegram.request.params import Params
 
 MOST = 100
 

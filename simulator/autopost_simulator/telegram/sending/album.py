@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from autopost_simulator.telegram.files import TelegramFiles
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError, named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.telegram.sending.media import RequestedMedia, named_source, piece
 from autopost_simulator.telegram.standing import MediaKind
+from autopost_simulator.telegram.storage.files import TelegramFiles
 from autopost_simulator.telegram.text import refuse_long_caption
 
 LONGEST = 10

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError
+from autopost_simulator.telegram.request.params import Params
 
 _LIMITS = (("latitude", 90.0), ("longitude", 180.0))
 _LIVE = ("live_period", "heading", "proximity_alert_radius")

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autopost_simulator.telegram.markup.formatting import Formatted
-from autopost_simulator.telegram.params import MultipartFile, Params
 from autopost_simulator.telegram.refusal import named
+from autopost_simulator.telegram.request.params import MultipartFile, Params
 from autopost_simulator.telegram.standing import MediaKind
 from autopost_simulator.telegram.text import caption
 

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from autopost_simulator.telegram import shapes
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import topic
 from autopost_simulator.telegram.refusal import TelegramError, named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.world import Chat
 
 _OF_ADDRESS = ("url", "prefer_small_media", "prefer_large_media")

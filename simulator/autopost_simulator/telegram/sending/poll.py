@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from autopost_simulator.telegram.markup.formatting import Formatted
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.telegram.text import finished
 
 LONGEST_QUESTION = 300

@@ -4,12 +4,11 @@ from typing import Any
 
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.telegram import shapes
-from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
 from autopost_simulator.telegram.keyboard import inline_keyboard, refuse_buttons_in
 from autopost_simulator.telegram.markup.formatting import Formatted
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.place import find_chat, refuse_without_rights
 from autopost_simulator.telegram.refusal import RefusedInside, named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.telegram.sending.album import read_album, refuse_animation_in_disguise
 from autopost_simulator.telegram.sending.location import read_location
 from autopost_simulator.telegram.sending.media import RequestedMedia, read_piece
@@ -18,6 +17,7 @@ from autopost_simulator.telegram.sending.poll import read_poll
 from autopost_simulator.telegram.sending.posting import Posting
 from autopost_simulator.telegram.sending.take_in import Intake
 from autopost_simulator.telegram.standing import Kind, MediaKind
+from autopost_simulator.telegram.storage.files import TelegramFile, TelegramFiles
 from autopost_simulator.telegram.text import message_text, raw_text, refuse_long_caption
 from autopost_simulator.world import Bot, World
 

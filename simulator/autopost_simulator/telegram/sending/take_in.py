@@ -6,12 +6,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from autopost_simulator.image_size import picture
-from autopost_simulator.telegram.files import TelegramFile, TelegramFiles
-from autopost_simulator.telegram.params import MultipartFile
 from autopost_simulator.telegram.refusal import RefusedInside, named
-from autopost_simulator.telegram.remote import Web, full_address, is_address
+from autopost_simulator.telegram.request.params import MultipartFile
 from autopost_simulator.telegram.sending.media import RequestedMedia
 from autopost_simulator.telegram.standing import MediaKind
+from autopost_simulator.telegram.storage.files import TelegramFile, TelegramFiles
+from autopost_simulator.telegram.storage.remote import Web, full_address, is_address
 from autopost_simulator.world import Bot
 
 LARGEST_PHOTO = 10 * 1024 * 1024

@@ -7,8 +7,8 @@ from typing import Any
 
 from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import TelegramError, named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.world import Bot
 
 CALLBACKS_KEPT = 10_000

@@ -14,12 +14,12 @@ from autopost_simulator.fingerprint import as_fingerprint
 from autopost_simulator.impossible import Impossible
 from autopost_simulator.telegram import shapes
 from autopost_simulator.telegram.chats.members import membership
-from autopost_simulator.telegram.files import TelegramFiles
 from autopost_simulator.telegram.markup.finish import TextError, finish
 from autopost_simulator.telegram.markup.formatting import Formatted
-from autopost_simulator.telegram.params import MultipartFile
+from autopost_simulator.telegram.request.params import MultipartFile
 from autopost_simulator.telegram.sending.media import RequestedMedia
 from autopost_simulator.telegram.sending.take_in import Intake
+from autopost_simulator.telegram.storage.files import TelegramFiles
 from autopost_simulator.telegram.updates.actions import Edited, Joined, Pressed, SentFile, Started, Written
 from autopost_simulator.telegram.updates.callbacks import CallbackQueries
 from autopost_simulator.telegram.updates.people import TelegramPeople, TelegramPerson

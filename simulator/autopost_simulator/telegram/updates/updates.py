@@ -12,8 +12,8 @@ import msgspec
 from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.fingerprint import fingerprint
-from autopost_simulator.telegram.params import Params
 from autopost_simulator.telegram.refusal import Described, TelegramError, TelegramRateLimited, named
+from autopost_simulator.telegram.request.params import Params
 from autopost_simulator.telegram.updates.update_queue import DEFAULT_TYPES, FIRST_ID, TYPES, BotUpdate, UpdateQueue
 from autopost_simulator.telegram.updates.webhook import BotWebhook
 from autopost_simulator.telegram.updates.webhook_settings import WebhookSettings, read_settings, refuse_address

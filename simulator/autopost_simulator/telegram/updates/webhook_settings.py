@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 
 from autopost_simulator.telegram.markup.links import LinkError, Url, parse_url
-from autopost_simulator.telegram.params import MultipartFile, Params
 from autopost_simulator.telegram.refusal import TelegramError
+from autopost_simulator.telegram.request.params import MultipartFile, Params
 
 PORTS = (80, 88, 443, 8443)
 MOST_CONNECTIONS = 100

@@ -10,9 +10,9 @@ from aiohttp import web
 
 from autopost_simulator.exchange import CallHandler
 from autopost_simulator.reply import Reply
-from autopost_simulator.telegram.files import TelegramFiles
 from autopost_simulator.telegram.refusal import TelegramError, named
-from autopost_simulator.telegram.remote import RemotePage, Web
+from autopost_simulator.telegram.storage.files import TelegramFiles
+from autopost_simulator.telegram.storage.remote import RemotePage, Web
 from autopost_simulator.uploaded_file import serve_uploaded
 from autopost_simulator.world import World
 

@@ -7,11 +7,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
-from aiohttp import BodyPartReader, web
+from aiohttp import web
 
 from autopost_simulator.telegram.refusal import named
-
-CHUNK = 1024 * 1024
+from autopost_simulator.telegram.request.multipart import read_parts
 
 
 @dataclass(slots=True, frozen=True)
@@ -82,27 +81,10 @@ async def _multipart(request: web.Request, values: dict[str, Any]) -> Params:
     """The digest covers the fields: the boundary is random and differs for equal requests."""
     digest = hashlib.sha256()
     uploads: dict[str, MultipartFile] = {}
-    left = request.client_max_size
-    try:
-        async for part in await request.multipart():
-            if not isinstance(part, BodyPartReader) or part.name is None:
-                continue
-            content = await _content(part, left)
-            left -= len(content)
-            digest.update(f"{part.name}={len(content)}:".encode() + content)
-            if part.filename is None:
-                values[part.name] = content.decode(errors="replace")
-            else:
-                uploads[part.name] = MultipartFile(part.filename, content)
-    except ValueError:  # a missing or misplaced boundary
-        raise named("boundary_not_found") from None
+    for place, content in await read_parts(request):
+        digest.update(f"{place.name}={len(content)}:".encode() + content)
+        if place.filename is None:
+            values[place.name] = content.decode(errors="replace")
+        else:
+            uploads[place.name] = MultipartFile(place.filename, content)
     return Params(values, digest.hexdigest(), uploads)
-
-
-async def _content(part: BodyPartReader, most: int) -> bytes:
-    content = bytearray()
-    while chunk := await part.read_chunk(CHUNK):
-        content += chunk
-        if len(content) > most:
-            raise named("entity_too_large")
-    return bytes(content)

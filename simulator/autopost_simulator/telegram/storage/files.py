@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from autopost_simulator.telegram import file_ids
-from autopost_simulator.telegram.file_ids import FileId, FileIdError
 from autopost_simulator.telegram.refusal import named
-from autopost_simulator.telegram.spool import Spool
 from autopost_simulator.telegram.standing import MediaKind
+from autopost_simulator.telegram.storage import file_ids
+from autopost_simulator.telegram.storage.file_ids import FileId, FileIdError
+from autopost_simulator.telegram.storage.spool import Spool
 from autopost_simulator.world import Bot
 
 FILES_KEPT = 20_000

@@ -1,0 +1,1 @@
+"""A Bot API request: its parameters and uploaded files."""

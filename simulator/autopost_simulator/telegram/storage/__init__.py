@@ -1,0 +1,1 @@
+"""Files that bots sent: ids, bytes, downloads."""
