@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 import msgspec
 from aiohttp import web
 
-from autopost_simulator.telegram.refusal import named
 from autopost_simulator.telegram.request.multipart import read_parts
 
 
