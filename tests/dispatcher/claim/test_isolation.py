@@ -18,7 +18,7 @@ from autopost_dispatcher.dispatch import workspace_of
 from autopost_runtime.config.load import ServiceConfig
 from autopost_runtime.nats.bus import ensure_streams, open_bus
 from db.support.builders import Tenant
-from dispatcher.support.running_dispatcher import RunningDispatchers, configured, running_dispatcher
+from dispatcher.support.running_dispatcher import TOKENS, RunningDispatchers, configured, running_dispatcher
 from harness.databases import Database
 from harness.eventually import eventually
 
@@ -147,8 +147,12 @@ async def _platform(answer: Callable[[], web.Response]) -> AsyncIterator[str]:
             return answer()
         return web.json_response({"message": {"body": {"mid": f"mid.{posted}"}}})
 
+    async def identify(request: web.Request) -> web.Response:
+        return web.json_response({"user_id": 1 if request.headers["Authorization"] == TOKENS["max"] else 2})
+
     app = web.Application()
 
+    app.router.add_get("/max/me", identify)
     app.router.add_post("/max/messages", receive)
     runner = web.AppRunner(app)
     await runner.setup()
@@ -170,7 +174,8 @@ async def test_an_odd_answer_is_recorded_and_takes_nobody_along(
     await stage.channels("max", 3)
     await other.channels("max", 3, rate_group="other")
     await database.pool.execute("UPDATE channels SET target_id = 'x' || target_id WHERE rate_group = 'other'")
-    await database.pool.execute("UPDATE credential_bindings SET bot_id = workspace_id::text")  # they share a token
+    query = "UPDATE credential_bindings SET secret_ref = 'env:ANOTHER' WHERE workspace_id = $1"
+    await database.pool.execute(query, other.tenant.workspace)
     await stage.enqueue(plan)
     await other.enqueue(plan)
 
