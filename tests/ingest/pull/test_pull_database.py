@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from autopost_ingest.pull.import_items import ImportLimits
+from autopost_ingest.pull.parsing.reader import DocumentReader
 from autopost_ingest.pull.sources.fetch_document import Budget
 from autopost_runtime.fetch.dns import Names
 from harness.databases import Database
@@ -252,23 +253,149 @@ MONSTERS = {
 }
 
 
+BUDGET = timedelta(milliseconds=50)
+
+
+async def longest_hold(one: Replica) -> timedelta:
+    """Of the event loop, during one round."""
+    probe = Probe()
+    gc.collect()
+    gc.disable()  # a collection goes through all that earlier tests left
+    try:
+        probing = asyncio.create_task(probe.run())
+        await one.puller.round()
+        probing.cancel()
+    finally:
+        gc.enable()
+    return probe.longest()
+
+
 @pytest.mark.parametrize("monster", MONSTERS)
 async def test_a_monstrous_row_never_reaches_the_loop(pulls: Pulls, monster: str) -> None:
     await pulls.add("db", "db", **{**UNBOUNDED, "query": MONSTERS[monster]})
-    probe = Probe()
 
     async with replica(pulls) as one:
-        gc.collect()
-        gc.disable()  # a collection goes through all that earlier tests left
-        try:
-            probing = asyncio.create_task(probe.run())
-            await one.puller.round()
-            probing.cancel()
-        finally:
-            gc.enable()
+        held = await longest_hold(one)
 
     assert await pulls.error("db") == ("too_large", 1)
-    assert probe.longest() < timedelta(milliseconds=50)
+    assert held < BUDGET
+
+
+DIGITS = "array_fill(1, '{5000000}')"
+JUST_UNDER = {
+    "digits": {"query": f"SELECT 1 AS id, 'a' AS title, {DIGITS} AS body"},
+    "fractions": {"query": "SELECT 1 AS id, 'a' AS title, array_fill(0.5, '{2500000}') AS body"},
+    "lists of digits": {"query": "SELECT 1 AS id, 'a' AS title, array_fill(1, '{100,50000}') AS body"},
+    "times": {"query": "SELECT 1 AS id, 'a' AS title, array_fill('2026-01-01'::timestamptz, '{350000}') AS body"},
+    "JSON": {"query": f"SELECT 1 AS id, 'a' AS title, to_json({DIGITS}) AS body"},
+    "letters": {"query": "SELECT 1 AS id, 'a' AS title, repeat('x', 10000000) AS body"},
+    "umlauts": {"query": "SELECT 1 AS id, 'a' AS title, repeat('ö', 5000000) AS body"},
+    "tags": {
+        "query": "SELECT 1 AS id, 'a' AS title, array_fill('a'::text, '{250000}') AS tags",
+        "fields": {"id": "id", "title": "title", "tags": "tags"},
+        "item_tags": True,
+    },
+    "media": {
+        "query": "SELECT 1 AS id, 'a' AS title, "
+        "(SELECT array_agg('https://a.example/' || n || '.png') FROM generate_series(1, 250000) AS n) AS media",
+        "fields": {"id": "id", "title": "title", "media": "media"},
+    },
+}
+
+
+@pytest.mark.parametrize("row", JUST_UNDER)
+async def test_a_row_just_under_the_limit_does_not_hold_the_loop(pulls: Pulls, row: str) -> None:
+    await pulls.add("db", "db", **{**UNBOUNDED, **JUST_UNDER[row]})
+
+    async with replica(pulls, reader=DocumentReader(1, cpu=timedelta(seconds=20))) as one:
+        held = await longest_hold(one)
+
+    assert (await pulls.error("db"), await pulls.refs()) == (None, ["1"])
+    assert held < BUDGET
+
+
+async def test_numbers_keep_their_digits_and_json_its_structure(pulls: Pulls) -> None:
+    query = (
+        "SELECT 12345678901234567890123::numeric AS id, 1.50 AS title, true AS body, "
+        """'{"of": {"words": ["a < b"]}}'::jsonb AS deep"""
+    )
+    fields = {"id": "id", "title": "title", "text": "deep.of.words.0"}
+    await pulls.add("db", "db", **{**UNBOUNDED, "query": query, "fields": fields})
+
+    async with replica(pulls) as one:
+        await one.puller.round()
+
+    assert await pulls.refs() == ["12345678901234567890123"]
+    assert (await pulls.texts())[0] == "<b>1.50</b>\n\na &lt; b"
+
+
+async def test_a_row_that_cannot_be_read_is_told_and_the_cursor_goes_past_it(pulls: Pulls) -> None:
+    query = (
+        "SELECT id, 'Title ' || id AS title, CASE id WHEN 3 THEN (repeat('[', 3000) || repeat(']', 3000))::json END "
+        "AS body FROM generate_series(1, 3) AS id WHERE id > $1 ORDER BY id"
+    )
+    await pulls.add("db", "db", **{**SOURCE, "query": query})
+
+    async with replica(pulls) as one:
+        await one.puller.round()
+
+    [event] = await pulls.events("ingress_payload_rejected")
+    assert (event["code"], len(await pulls.refs()), await pulls.error("db")) == ("unreadable", 3, None)
+    assert await pulls.cursor() == {"last_seen": 3}
+
+
+async def test_a_cursor_value_that_is_too_long_is_told(pulls: Pulls) -> None:
+    query = (
+        "SELECT name, name AS title FROM (VALUES ('a'), (repeat('b', 5000))) AS of (name) WHERE name > $1 ORDER BY 1"
+    )
+    await pulls.add("db", "db", **{**NAMED, "query": query})
+
+    async with replica(pulls) as one:
+        await one.puller.round()
+
+    [event] = await pulls.events("ingress_config_error")
+    assert "longer than 4096" in event["message"]
+    assert await pulls.refs() == []
+
+
+LEAK = "https://ann:hush@host.example/?token=hush +79001234567 bob@people.example " + "word " * 100
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT '{LEAK}'::int AS id, 'a' AS title",
+        f"SELECT 1 AS id, 'a' AS title WHERE pg_catalog.query_to_xml('SELECT 1/0 AS \"{LEAK[:60]}\"', true, true, '') "
+        "IS NOT NULL",
+        f"""SELECT '{{"a": {LEAK}}}'::json AS id, 'a' AS title""",
+        f"SELECT pg_catalog.set_config('{LEAK}', '', true) AS id, 'a' AS title",
+        f"SELECT to_date('{LEAK}', 'YYYY') AS id, 'a' AS title",
+    ],
+)
+async def test_at_most_eighty_characters_of_a_database_error_are_told_and_redacted(pulls: Pulls, query: str) -> None:
+    """The text of such an error quotes a row."""
+    await pulls.add("db", "db", **{**UNBOUNDED, "query": query})
+
+    async with replica(pulls) as one:
+        await one.puller.round()
+
+    message = await pulls.sql("SELECT last_error ->> 'message' FROM pull_sources")
+    [event] = await pulls.events("ingress_config_error") + await pulls.events("pull_failed")
+    for told in (message, event["message"]):
+        assert len(told.partition(": ")[2]) <= 80
+        assert not [secret for secret in ("hush", "79001234567", "bob@") if secret in told]
+
+
+async def test_a_cursor_that_is_no_value_of_its_column_is_quoted_like_any_foreign_text(pulls: Pulls) -> None:
+    """It was read from a row by an earlier pull."""
+    await pulls.add("db", "db", **{**SOURCE, "cursor": {"column": "id", "start": LEAK}})
+
+    async with replica(pulls) as one:
+        await one.puller.round()
+
+    [event] = await pulls.events("ingress_config_error")
+    assert len(event["message"]) < 140
+    assert not [secret for secret in ("hush", "79001234567", "bob@") if secret in event["message"]]
 
 
 async def test_a_row_that_says_more_than_a_post_may_is_told_and_passed_over(pulls: Pulls) -> None:

@@ -337,7 +337,6 @@ def test_a_reference_is_the_id_else_address_and_date_else_all_of_it() -> None:
     )
     assert source_ref(by_address) != source_ref(Item(url=by_address.url, date="2026-11-10T09:00:00+00:00"))
     assert source_ref(Item(title="One")) != source_ref(Item(title="Two"))
-    assert source_ref(Item(title="One", mark=1)) == source_ref(Item(title="One", mark=2))
 
 
 def test_the_oldest_come_first_by_date_or_else_as_feeds_are_written() -> None:

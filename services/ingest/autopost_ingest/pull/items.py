@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 from autopost_contracts.payload import MediaType
@@ -38,8 +37,6 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     date: str = ""
     tags: tuple[str, ...] = ()
     media: tuple[MediaLink, ...] = ()
-    mark: Any = None
-    """The cursor value of this item, if the source has a cursor."""
     ref: str = ""
     """Unique id within the source."""
     is_too_large: bool = False
@@ -59,14 +56,14 @@ def made(make: Callable[[], Item], given: object) -> Item:
 
 
 def bounded(item: Item) -> Item:
-    """Set its ``ref`` and drop its text if it is too large, before it reaches the service."""
+    """Set its ``ref`` and drop its text if it is too large, before it reaches the event loop of the service."""
     if item.problem:
         return item
     ref = source_ref(item)
     words = (item.id, item.url, item.title, max(item.summary, item.content, key=len), item.date, *item.tags)
     if sum(len(each.encode(errors="replace")) for each in words) <= MOST_WORDS:
         return replace(item, ref=ref)
-    return Item(mark=item.mark, ref=ref, is_too_large=True)
+    return Item(ref=ref, is_too_large=True)
 
 
 def source_ref(item: Item) -> str:
@@ -75,7 +72,7 @@ def source_ref(item: Item) -> str:
         return item.id if len(item.id) <= LONGEST_REF else _digest(item.id)
     if item.url:
         return _digest(_canonical(item.url) + item.date)
-    return _digest(msgspec.json.encode(replace(item, mark=None), order="sorted").decode())
+    return _digest(msgspec.json.encode(item, order="sorted").decode())
 
 
 def is_before(item: Item, since: datetime) -> bool:

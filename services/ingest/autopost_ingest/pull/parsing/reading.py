@@ -4,7 +4,7 @@ import msgspec
 
 from autopost_ingest.pull.items import Item, bounded, made
 from autopost_ingest.pull.parsing.feeds import read_feed
-from autopost_ingest.pull.parsing.records import TextFormat, read_records
+from autopost_ingest.pull.parsing.records import TextFormat, read_records, read_rows
 from autopost_ingest.pull.parsing.xml_references import InvalidDocument
 from autopost_ingest.pull.source_config import Fields
 
@@ -24,6 +24,12 @@ class ReadRecords(msgspec.Struct, frozen=True, kw_only=True, tag="records"):
     next_path: str | None = None
 
 
+class ReadRows(msgspec.Struct, frozen=True, kw_only=True, tag="rows"):
+    rows: tuple[bytes, ...]
+    fields: Fields
+    text_format: TextFormat = "plain"
+
+
 class Encoded(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
     items: tuple[msgspec.Raw, ...]
     """Encoded separately, so that the service can decode them in portions."""
@@ -35,7 +41,7 @@ class ParseFailed(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     reason: str
 
 
-ParseRequest = ReadFeed | ReadRecords
+ParseRequest = ReadFeed | ReadRecords | ReadRows
 ParseResult = Encoded | ParseFailed
 
 
@@ -55,6 +61,9 @@ def parse_document(question: ParseRequest) -> ParseResult:
                     next_path=question.next_path,
                 )
                 return Encoded(items=tuple(map(_encoded, records.items)), next=records.next)
+            case ReadRows(rows=rows, fields=fields, text_format=text_format):
+                found = read_rows(rows, fields=fields, text_format=text_format)
+                return Encoded(items=tuple(map(_encoded, found)))
     except InvalidDocument as exc:
         return ParseFailed(reason=str(exc)[:500])
 

@@ -1,6 +1,6 @@
 """Parse records, the JSON of an API or the rows of a query, by the paths in the config of the source."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -13,8 +13,6 @@ from autopost_ingest.pull.parsing.xml_references import InvalidDocument
 from autopost_ingest.pull.source_config import Fields
 
 TextFormat = Literal["plain", "html"]
-MARK = "__mark"
-"""The field of a row with its cursor value."""
 LONGEST_NEXT = 4096
 """Characters of the URL or cursor of the next page."""
 
@@ -42,6 +40,21 @@ def read_records(
         items=tuple(made(partial(_item, record, fields, text_format, url), record) for record in records),
         next=_next(document, next_path),
     )
+
+
+_row_decoder = msgspec.json.Decoder(float_hook=str)
+"""A number keeps its digits: 1.50 stays 1.50."""
+
+
+def read_rows(rows: Sequence[bytes], *, fields: Fields, text_format: TextFormat) -> tuple[Item, ...]:
+    """One item per row, each a JSON object; a row that cannot be parsed does not affect the others."""
+    if len(rows) > MOST_ENTRIES:
+        raise InvalidDocument(f"the query returned more than {MOST_ENTRIES} rows")
+    return tuple(made(partial(_item_of_row, row, fields, text_format), row) for row in rows)
+
+
+def _item_of_row(row: bytes, fields: Fields, text_format: TextFormat) -> Item:
+    return _item(_row_decoder.decode(row), fields, text_format, "")
 
 
 def _next(document: Any, path: str | None) -> str | None:
@@ -84,7 +97,6 @@ def _item(record: Any, fields: Fields, text_format: TextFormat, url: str) -> Ite
         date=_text(record, fields.date),
         tags=tuple(filter(None, _texts(record, fields.tags))),
         media=distinct((*_media(record, fields.media, url), *pictures)),
-        mark=record.get(MARK) if isinstance(record, dict) else None,
     )
 
 

@@ -1,8 +1,9 @@
 """Pull a database: one query in a read-only transaction, with limits on rows, bytes and time.
 
 The cursor is the greatest value of a column. It advances only past a value whose rows were all read; the rest is read
-by the next pull. Rows are fetched in small batches, large rows one by one, and no row that is larger than the limit is
-sent by the server: decoding it would block the event loop, and a row may have a gigabyte.
+by the next pull. The server sends each row as one JSON object, and a worker process parses it, because decoding the
+values of a large row would block the event loop. Rows are fetched in small batches, large rows one by one, and no row
+that is larger than the limit is sent: it may have a gigabyte.
 """
 
 import asyncio
@@ -18,14 +19,13 @@ from uuid import UUID
 import asyncpg
 import msgspec
 from autopost_runtime.config.load import Secret
-from autopost_runtime.secrets.redaction import redact
+from autopost_runtime.secrets.redaction import quoted
 from msgspec import Struct
 
 from autopost_ingest.pull.endings import PullFailed, PullFinished, PullRejected
 from autopost_ingest.pull.import_items import ItemImporter
 from autopost_ingest.pull.parsing.reader import DocumentReader
-from autopost_ingest.pull.parsing.reading import ReadRecords
-from autopost_ingest.pull.parsing.records import MARK
+from autopost_ingest.pull.parsing.reading import ReadRows
 from autopost_ingest.pull.source_config import DbSource, Misconfigured
 from autopost_ingest.pull.sources.fetch_document import Budget, Fetch
 
@@ -37,11 +37,13 @@ ENOUGH_AT_ONCE = 256 * 1024
 TOO_LARGE = "autopost_row_too_large"
 """In the error of the server for a row over the limit."""
 _GUARDED = f"""
-    SELECT autopost_row.* FROM (
+    SELECT {{mark}} AS mark, convert_to(row_to_json(autopost_row)::text, 'UTF8') AS record FROM (
 {{query}}
     ) AS autopost_row
-    WHERE CASE WHEN octet_length(autopost_row::text) > {{size}}
-               THEN ('{TOO_LARGE}' || left(autopost_row::text, 0))::int = 0 ELSE true END"""
+    WHERE CASE WHEN octet_length(row_to_json(autopost_row)::text) > {{size}}
+               THEN ('{TOO_LARGE}' || left(row_to_json(autopost_row)::text, 0))::int = 0 ELSE true END"""
+LONGEST_MARK = 4096
+"""Characters of a cursor value."""
 
 _COMPARABLE = (int, float, Decimal, date, UUID)
 """Types that Postgres and Python order the same way; the order of text depends on the collation."""
@@ -91,15 +93,9 @@ async def pull_db(
     importer: ItemImporter,
 ) -> PullFinished:
     page = await _query(source, cursor, dsn, budget)
-    read = await reader.read(
-        ReadRecords(
-            body=b"[" + b",".join(row.record for row in page.rows) + b"]",
-            url="",
-            fields=source.fields,
-            text_format=source.text_format,
-        ),
-    )
-    marks = [item.mark for item in read.items] if source.cursor else []
+    rows = tuple(row.record for row in page.rows)
+    read = await reader.read(ReadRows(rows=rows, fields=source.fields, text_format=source.text_format))
+    marks = [msgspec.to_builtins(row.mark, enc_hook=str) for row in page.rows] if source.cursor else []
     await importer.take(
         await importer.fresh(read.items),
         {"last_seen": marks[-1]} if marks else {},
@@ -132,37 +128,37 @@ async def _query(source: DbSource, cursor: dict[str, Any], dsn: Secret, budget: 
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             return await _page(connection, source, cursor, budget.size)
     except (asyncpg.SyntaxOrAccessError, asyncpg.ReadOnlySQLTransactionError, asyncpg.DataError) as exc:
-        raise Misconfigured(f"query: {redact(str(exc))[:300]}") from None
+        raise Misconfigured(f"query: {quoted(str(exc))}") from None
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as exc:
-        raise PullFailed(type(exc).__name__, f"the query failed: {redact(str(exc))[:300]}") from None
+        raise PullFailed(type(exc).__name__, f"the query failed: {quoted(str(exc))}") from None
     finally:
         connection.terminate()
 
 
 async def _page(connection: "asyncpg.Connection[Any]", source: DbSource, cursor: dict[str, Any], size: int) -> _Page:
-    await connection.prepare(source.query)  # its own errors first
+    theirs = await connection.prepare(source.query)  # its own errors first
+    column = source.cursor.column if source.cursor else None
+    if column is not None and column not in [attribute.name for attribute in theirs.get_attributes()]:
+        raise Misconfigured(f"cursor: the query returns no column {column!r}")
     prepared = await _prepared(connection, source, size)
     given = [parameter.name for parameter in prepared.get_parameters()]
     if len(given) != (source.cursor is not None):
         raise Misconfigured("query: must use the parameter $1 if there is a cursor, and no parameter otherwise")
-    if source.cursor is None:
-        rows = await _rows(connection, prepared, [], None, source.rows, size)
+    if source.cursor is None or column is None:
+        rows = await _rows(connection, prepared, [], source.rows, size)
         if _size(rows) > size or rows.is_cut:
             raise PullRejected("too_large", f"the rows are larger than {size} bytes")
         return _Page(rows[: source.rows], len(rows) > source.rows)
-    column = source.cursor.column
-    if column not in [attribute.name for attribute in prepared.get_attributes()]:
-        raise Misconfigured(f"cursor: the query returns no column {column!r}")
     argument = _argument(given[0], cursor.get("last_seen", source.cursor.start))
-    rows = await _rows(connection, prepared, [argument], column, source.rows, size)
-    _check_marks([row.mark for row in rows], column)
+    rows = await _rows(connection, prepared, [argument], source.rows, size)
     if rows.is_cut:
-        rows.append(_Row(await _mark_at(connection, source, column, argument, len(rows)), b""))
+        rows.append(_Row(await _mark_at(connection, source, argument, len(rows)), b""))
+    _check_marks([row.mark for row in rows], column)
     more = len(rows) > source.rows or _size(rows) > size or rows.is_cut
     kept = _complete_values(rows, column, source.rows) if more else rows
     if kept and not isinstance(kept[-1].mark, _COMPARABLE):
-        after = await (await prepared.cursor(_argument(given[0], kept[-1].mark))).fetchrow()
-        _check_order_after(after and after[column], [row.mark for row in kept], column)
+        after = await _mark_at(connection, source, _argument(given[0], kept[-1].mark), 0)
+        _check_order_after(after, [row.mark for row in kept], column)
     return _Page(kept, more)
 
 
@@ -172,17 +168,22 @@ def _inner(source: DbSource) -> str:
 
 async def _prepared(connection: "asyncpg.Connection[Any]", source: DbSource, size: int) -> Any:
     try:
-        return await connection.prepare(_GUARDED.format(query=_inner(source), size=size))
+        return await connection.prepare(_GUARDED.format(mark=_mark(source), query=_inner(source), size=size))
     except (asyncpg.PostgresSyntaxError, asyncpg.FeatureNotSupportedError):
         raise Misconfigured("query: must be one SELECT; it runs in a read-only transaction") from None
 
 
-async def _mark_at(
-    connection: "asyncpg.Connection[Any]", source: DbSource, column: str, argument: Any, place: int
-) -> Any:
-    """The cursor value of a row that is too large to be fetched."""
-    name = '"' + column.replace('"', '""') + '"'
-    query = f"SELECT autopost_row.{name} FROM (\n{_inner(source)}\n) AS autopost_row OFFSET {place} LIMIT 1"
+def _mark(source: DbSource) -> str:
+    """The cursor value; null when it is too long, so that nothing large is decoded in the event loop."""
+    if source.cursor is None:
+        return "NULL::int"
+    column = source.cursor.column.replace('"', '""')
+    return f'CASE WHEN length(autopost_row."{column}"::text) <= {LONGEST_MARK} THEN autopost_row."{column}" END'
+
+
+async def _mark_at(connection: "asyncpg.Connection[Any]", source: DbSource, argument: Any, place: int) -> Any:
+    """The cursor value of a row that is not fetched itself; ``None`` without such a row."""
+    query = f"SELECT {_mark(source)} FROM (\n{_inner(source)}\n) AS autopost_row OFFSET {place} LIMIT 1"
     return await connection.fetchval(query, argument)
 
 
@@ -190,7 +191,6 @@ async def _rows(
     connection: "asyncpg.Connection[Any]",
     prepared: Any,
     arguments: Sequence[Any],
-    column: str | None,
     most: int,
     size: int,
 ) -> _Rows:
@@ -201,7 +201,9 @@ async def _rows(
         async with connection.transaction():  # the caller goes on after a row that is too large
             found = await prepared.cursor(*arguments)
             while left >= 0 and len(rows) <= most:
-                batch = [_row(row, column) for row in await found.fetch(min(at_once, most + 1 - len(rows)))]
+                batch = [
+                    _Row(row["mark"], row["record"]) for row in await found.fetch(min(at_once, most + 1 - len(rows)))
+                ]
                 if not batch:
                     break
                 rows += batch
@@ -214,12 +216,6 @@ async def _rows(
     return rows
 
 
-def _row(row: Mapping[str, Any], column: str | None) -> _Row:
-    mark = None if column is None else row[column]
-    record = dict(row) if column is None else {**row, MARK: mark}
-    return _Row(mark, msgspec.json.encode(record, enc_hook=str))
-
-
 def _size(rows: Sequence[_Row]) -> int:
     return sum(len(row.record) for row in rows)
 
@@ -229,12 +225,12 @@ def _argument(kind: str, value: Any) -> Any:
     try:
         return _ARGUMENTS.get(kind, str)(str(value))
     except (ValueError, InvalidOperation):
-        raise Misconfigured(f"cursor: {value!r} is not a valid {kind}") from None
+        raise Misconfigured(f"cursor: {quoted(str(value))!r} is not a valid {kind}") from None
 
 
 def _check_marks(marks: Sequence[Any], column: str) -> None:
     if any(mark is None for mark in marks):
-        raise Misconfigured(f"cursor: {column!r} must not be null")
+        raise Misconfigured(f"cursor: {column!r} must not be null or longer than {LONGEST_MARK} characters")
     if any(map(_is_infinite, marks)):
         raise Misconfigured(f"cursor: {column!r} must not be infinite")
     comparable = all(isinstance(mark, _COMPARABLE) for mark in marks)
