@@ -11,13 +11,14 @@ from autopost_simulator.reply import Reply
 
 ErrorStatus = Annotated[int, msgspec.Meta(ge=400, le=599)]
 
-_ENDINGS = ("status", "catalogue", "hang", "reset", "garbage", "html")
+_ENDINGS = ("status", "catalogue", "hang", "reset", "half", "garbage", "html")
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One failure, optionally after a delay; times are in seconds.
 
     ``accept``: the request takes effect although its answer is an error.
+    ``half``: the head and the first half of an answer, then the connection closes.
     ``drip``: the pause after every byte of the body, for a correct answer or an error.
     """
 
@@ -29,6 +30,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     drip: Annotated[float, msgspec.Meta(gt=0)] | None = None
     hang: bool = False
     reset: Literal["before", "after"] | None = None
+    half: bool = False
     garbage: bool = False
     html: ErrorStatus | None = None
     accept: bool = False
@@ -50,9 +52,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.description is not None and self.status is None:
             raise ValueError("`description` needs a `status`")
         if self.accept and (not self.spoils or self.reset):
-            raise ValueError("`accept` needs one of `status`, `catalogue`, `hang`, `garbage`, `html`")
-        if self.drip and (self.hang or self.reset):
-            raise ValueError("`drip` needs an answer, so neither `hang` nor `reset`")
+            raise ValueError("`accept` needs one of `status`, `catalogue`, `hang`, `half`, `garbage`, `html`")
+        if self.drip and (self.hang or self.reset or self.half):
+            raise ValueError("`drip` needs a whole answer, so none of `hang`, `reset`, `half`")
 
     @property
     def spoils(self) -> bool:
@@ -68,6 +70,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return None if self.catalogue is None else platform_of(self.catalogue)
 
     def reply(self, platform: Platform) -> Reply:
+        if self.half:
+            return reply.accepted({"ok": True, "result": {}})
         if self.garbage:
             return reply.garbage()
         if self.html is not None:

@@ -72,6 +72,8 @@ class CallHandler:
         reply = await self._spoil(request, call, act, fault) if fault.effect.spoils else self.obey(call, act, fault)
         if reply is None:
             return web.Response()
+        if fault.effect.half:
+            return await break_off(request, reply)
         return await dribble(request, reply, fault.effect.drip) if fault.effect.drip else respond(reply)
 
     def obey(self, call: ProviderCall, act: Act, fault: Fault | None = None) -> Reply:
@@ -129,6 +131,19 @@ def respond(reply: Reply) -> web.Response:
         content_type=reply.content_type,
         charset=reply.charset,
     )
+
+
+async def break_off(request: web.Request, reply: Reply) -> web.StreamResponse:
+    """Send the first half of the answer, then close the connection."""
+    response = web.StreamResponse(status=reply.status, headers=reply.headers)
+    response.content_type = reply.content_type
+    response.content_length = len(reply.body)
+    with suppress(ConnectionResetError):
+        await response.prepare(request)
+        await response.write(reply.body[: len(reply.body) // 2])
+    if request.transport is not None:
+        request.transport.close()
+    return response
 
 
 async def dribble(request: web.Request, reply: Reply, pause: float) -> web.StreamResponse:

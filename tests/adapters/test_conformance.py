@@ -14,7 +14,7 @@ from autopost_runtime.http.client import HttpClient
 from msgspec import Struct
 
 from adapters.board.compile import compile_content as compile_for_board
-from adapters.conftest import NOWHERE, PATIENT, PLATFORMS, Platform, adapter_at
+from adapters.conftest import IMPATIENT, NOWHERE, PATIENT, PLATFORMS, Platform, adapter_at
 from adapters.media_sources import PICTURE, Bytes
 
 ITEM = PlannedMedia(type="image", blob_ref="sha256:x", content_type="image/png", name="picture.png")
@@ -63,6 +63,11 @@ class Trouble(Struct, frozen=True, kw_only=True):
     accepted: bool = False
     slow: bool = False
 
+    @property
+    def answered(self) -> bool:
+        """A definite answer, whatever it says: the platform is there."""
+        return self.expected[0] == PERMANENT or self.expected[2] == "rate_limited"
+
     def on(self, platform: str) -> dict[str, Any]:
         return self.words.get(platform, self.effect)
 
@@ -104,6 +109,8 @@ TROUBLES = {
         ambiguous=True,
         accepted=True,
     ),
+    "half an answer": Trouble(effect={"half": True}, expected=(TRANSIENT, PLATFORM, "bad_framing"), ambiguous=True),
+    "timeout of a gateway": Trouble(effect={"status": 408}, expected=(TRANSIENT, PLATFORM, "timeout")),
     "reset before reading": Trouble(
         effect={"reset": "before"}, expected=(TRANSIENT, PLATFORM, "reset"), ambiguous=True
     ),
@@ -167,6 +174,8 @@ async def test_what_a_platform_does_to_us_is_an_outcome(platform: Platform, what
     assert isinstance(answer, Failed)
     assert agrees(judged(answer), row.expected)
     assert answer.ambiguous == row.ambiguous
+    assert answer.answered == row.answered
+    assert answer.is_silence == (not row.answered)
     assert row.retry_after_ms in (None, answer.retry_after_ms)
     assert (len(await platform.shown()) > before) == row.accepted
     assert platform.target.token.reveal() not in repr(answer)
@@ -182,6 +191,7 @@ async def test_a_platform_that_cannot_be_reached_certainly_got_nothing(platform:
 
     assert isinstance(answer, Failed)
     assert (judged(answer), answer.ambiguous) == ((TRANSIENT, PLATFORM, "connect"), False)
+    assert answer.is_silence
     assert platform.target.token.reveal() not in repr(answer)
 
 
@@ -225,6 +235,32 @@ async def test_an_upload_posts_nothing_so_whatever_happens_to_it_is_certain(name
         assert agrees(judged(answer), row.expected)
         assert not answer.ambiguous
         assert await platform.shown() == []
+
+
+async def test_a_platform_that_is_there_says_who_the_bot_is(platform: Platform) -> None:
+    assert await platform.adapter.probe(platform.target.token, PATIENT) is None
+    assert await platform.shown() == []
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_a_probe_tells_a_platform_that_is_away_from_one_that_answers(platform: Platform, trouble: str) -> None:
+    row = TROUBLES[trouble]
+    await platform.misbehave(**row.on(platform.name))
+
+    failed = await platform.adapter.probe(platform.target.token, IMPATIENT if row.slow else PATIENT)
+
+    assert failed is not None
+    assert failed.answered == row.answered
+    assert not failed.ambiguous
+    assert platform.target.token.reveal() not in repr(failed)
+
+
+async def test_a_probe_of_a_platform_that_cannot_be_reached_fails(platform: Platform) -> None:
+    async with HttpClient() as client:
+        failed = await adapter_at(client, platform.name, NOWHERE, PATIENT).probe(platform.target.token, PATIENT)
+
+    assert failed is not None
+    assert failed.is_silence
 
 
 async def test_what_an_adapter_says_of_itself_is_true(platform: Platform) -> None:

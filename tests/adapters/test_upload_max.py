@@ -95,8 +95,8 @@ REFUSED = [
     (404, "TRANSIENT", "delivery", "upload_refused"),
     (413, "PERMANENT", "delivery", "media_too_large"),
     (415, "PERMANENT", "delivery", "media_unsupported"),
-    (429, "TRANSIENT", "platform", "rate_limited"),
-    (502, "TRANSIENT", "platform", "http_502"),
+    (429, "TRANSIENT", "delivery", "rate_limited"),
+    (502, "TRANSIENT", "delivery", "http_502"),
 ]
 
 

@@ -28,6 +28,7 @@ PLACES = (
     "tests/db/staging/",
     "tests/db/verify/",
     "tests/db/why/",
+    "tests/dispatcher/circuit/test_outages.py",
     "tests/dispatcher/claim/test_set_aside.py",
     "tests/dispatcher/send/test_pace.py",
     "tests/dispatcher/send/test_raw_answers.py",

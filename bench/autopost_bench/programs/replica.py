@@ -53,6 +53,9 @@ class NoOp:
     async def identify(self, token: Secret) -> str:
         return "1"
 
+    async def probe(self, token: Secret, within: timedelta) -> None:
+        return None
+
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart:
         return AcceptedPart(provider_ids=("1",))
 

@@ -96,6 +96,9 @@ class Adapter(Protocol):
     async def identify(self, token: Secret) -> str | Failed:
         """The id of the token's bot; it stays the same when the token is rotated."""
 
+    async def probe(self, token: Secret, within: timedelta) -> Failed | None:
+        """Ask the platform, with a call, who the bot is: ``None`` when it says so. Posts nothing and takes no slot."""
+
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         """Send one part in one call; ``media`` has the source of each item, in order."""
 

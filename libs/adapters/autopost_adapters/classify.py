@@ -22,6 +22,8 @@ SNIPPET = 500
 """Characters of a response that are stored with a failure."""
 READ_FOR_SNIPPET = 16_000
 """Bytes: at least four thousand characters."""
+GATEWAY_TIMEOUT = 408
+"""The one 4xx that is not the platform's answer: whoever stands before it waited for the request in vain."""
 
 
 class Rule(Struct, frozen=True):
@@ -53,6 +55,8 @@ def classify(
 
     A 5xx is ambiguous: the message may have been accepted before the error. A 4xx was certainly refused.
 
+    A 4xx is a definite answer, so the platform is there; a 5xx is not one.
+
     A redirect is transient. It is not followed, because the token and the post would go to another host.
     """
     text = storable(text)
@@ -71,9 +75,11 @@ def classify(
                 code=rule.code,
                 message=text,
                 retry_after_ms=retry_after_ms,
+                answered=status != GATEWAY_TIMEOUT,
                 raw=raw,
             )
-    return Failed.permanent(Scope.DELIVERY, f"http_{status}", text, raw=raw)
+    unknown = Failed.permanent(Scope.DELIVERY, f"http_{status}", text, raw=raw)
+    return msgspec.structs.replace(unknown, answered=True)
 
 
 def wait_asked(answer: HttpAnswer) -> int | None:
@@ -97,6 +103,12 @@ def unreadable(answer: HttpAnswer) -> Failed:
     """A success status with an invalid body is ambiguous: the platform may have accepted the message."""
     raw = {"status": answer.status, "snippet": snippet_of(answer)}
     return Failed.transient(Scope.PLATFORM, "unreadable_answer", ambiguous=True, raw=raw)
+
+
+def of_upload_host(failed: Failed) -> Failed:
+    """An upload host is not the API: what it does concerns this delivery and says nothing about the platform."""
+    scope = Scope.DELIVERY if failed.scope == Scope.PLATFORM else failed.scope
+    return msgspec.structs.replace(failed, scope=scope, answered=False)
 
 
 def certain(failed: Failed) -> Failed:

@@ -42,7 +42,15 @@ class Failed(Struct, frozen=True, kw_only=True, tag_field="result", tag="failed"
     """The outcome is ambiguous and the platform cannot be queried: an operator must decide."""
     migrated_to: str | None = None
     """The new id of the chat, when the platform has moved it."""
+    answered: bool = False
+    """The API of the platform refused definitely, so the platform is there. Never true for an upload host."""
     raw: dict[str, Any] = {}
+
+    @property
+    def is_silence(self) -> bool:
+        """The platform gave no answer that means anything: enough of these open the circuit (settle_circuits)."""
+        is_of_platform = self.category == Category.TRANSIENT and self.scope == Scope.PLATFORM
+        return is_of_platform and self.retry_after_ms is None and not self.answered
 
     @classmethod
     def transient(

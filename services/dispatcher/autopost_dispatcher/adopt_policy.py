@@ -17,7 +17,13 @@ from autopost_dispatcher.config import DispatcherConfig
 
 class Policies(Protocol):
     async def adopt_policy(
-        self, max_attempts: int, backoff_base: timedelta, backoff_cap: timedelta, group_cooldown: timedelta
+        self,
+        max_attempts: int,
+        backoff_base: timedelta,
+        backoff_cap: timedelta,
+        group_cooldown: timedelta,
+        probe_base: timedelta,
+        probe_cap: timedelta,
     ) -> dict[str, Any] | None: ...
 
 
@@ -27,7 +33,12 @@ async def adopt_policy(config: DispatcherConfig, gateway: Policies, service: Ser
     while True:
         try:
             before = await gateway.adopt_policy(
-                config.max_attempts, config.backoff_base, config.backoff_cap, config.group_cooldown
+                config.max_attempts,
+                config.backoff_base,
+                config.backoff_cap,
+                config.group_cooldown,
+                config.probe_base,
+                config.probe_cap,
             )
         except Exception as exc:
             if not is_retryable(exc):

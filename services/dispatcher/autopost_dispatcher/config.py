@@ -40,6 +40,13 @@ class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     backoff_cap: Wait = timedelta(minutes=10)
     group_cooldown: Wait = timedelta(seconds=60)
     """The cooldown of a rate group after a permanent failure of the platform without retry_after."""
+    probe_base: Wait = timedelta(seconds=2)
+    """The wait before the first probe of a platform that does not answer; it doubles up to ``probe_cap``. These two
+    belong to the policy of the installation as well."""
+    probe_cap: Wait = timedelta(seconds=60)
+    probe_timeout: Duration = timedelta(seconds=5)
+    stall_after: Duration = timedelta(seconds=5)
+    """A rate group whose oldest call has no answer for so long gets no more deliveries until it has."""
     pause_on_permanent: Duration = timedelta(hours=1)
     disable_after_permanent_streak: Positive = 3
     call_drain: Duration = timedelta(seconds=8)

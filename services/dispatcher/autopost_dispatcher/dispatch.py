@@ -2,8 +2,10 @@
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
 from datetime import timedelta
+from math import ceil
 from typing import Protocol, cast
 from uuid import UUID
 
@@ -18,9 +20,14 @@ from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.claim.schedule import ClaimSchedule
 from autopost_dispatcher.commit.commit import Committer
 from autopost_dispatcher.commit.finished import FinishedDelivery
+from autopost_dispatcher.send.calls import Group
 from autopost_dispatcher.send.end_delivery import Released
+from autopost_dispatcher.send.pace import group_of
 from autopost_dispatcher.send.raw_answers import RawAnswers, without_raw_answer
 from autopost_dispatcher.send.send import DeliverySender
+
+PLATFORM_SHARE = 0.7
+"""The largest part of the concurrency for one platform: one that hangs leaves the rest to the others."""
 
 polls_failed = metrics.counter("autopost_polls_failed_total", "Failed polls for due workspaces.")
 
@@ -32,8 +39,10 @@ class DueWorkspaces(Protocol):
 class Dispatch:
     """Runs the claimed deliveries: at most ``concurrency`` at once.
 
-    Up to ``claim_limit`` more may be claimed and pending, so that the next claim runs while the last one is sent. Up to
-    ``concurrency`` may wait for their commit before claims slow down: only a slow database slows them.
+    At most ``PLATFORM_SHARE`` of them are of one platform. Deliveries beyond it wait, and their groups are stalled
+    (``circuit.stalls``). Up to ``claim_limit`` more may be claimed and pending, so that the next claim runs while the
+    last one is sent. Up to ``concurrency`` may wait for their commit before claims slow down: only a slow database
+    slows them.
     """
 
     def __init__(
@@ -43,11 +52,15 @@ class Dispatch:
         self._answers = answers
         self._committer = committer
         self._concurrency = concurrency
+        self._share = ceil(concurrency * PLATFORM_SHARE)
         self._bite = claim_limit
         self._min_room = max(1, concurrency // 10)
         self._pending: deque[SendJob] = deque()
         """Claimed and not started: for less than one iteration of the loop, unless the concurrency is used up."""
+        self._crowded: dict[str, deque[SendJob]] = defaultdict(deque)
+        """By platform, those that wait for a place in its share."""
         self._running: dict[SendJob, asyncio.Task[None]] = {}
+        self._running_on: Counter[str] = Counter()
         self._failures: dict[DeliveryId, Failed] = {}
         """Failures of deliveries that only wait for their raw answer to be stored."""
         self.has_room = asyncio.Event()
@@ -56,11 +69,20 @@ class Dispatch:
     @property
     def in_flight(self) -> int:
         """Claimed and not answered yet. Only lengths are read, since metrics are collected in another thread."""
-        return len(self._running) + len(self._pending)
+        return len(self._running) + len(self._pending) + sum(map(len, list(self._crowded.values())))
 
     def room(self) -> int:
+        """What waits for a platform counts up to the share of that platform, so that the others always have room."""
         waiting = self._committer.waiting
-        return self._concurrency + self._bite - self.in_flight - max(0, waiting - self._concurrency)
+        crowded = sum(min(len(jobs), int(self._bite * PLATFORM_SHARE)) for jobs in self._crowded.values())
+        taken = len(self._running) + len(self._pending) + crowded
+        return self._concurrency + self._bite - taken - max(0, waiting - self._concurrency)
+
+    def crowded(self, seconds: float) -> Iterator[Group]:
+        """The rate groups of which deliveries have waited for so long because their platform has its share."""
+        since = time.monotonic() - seconds
+        for jobs in self._crowded.values():
+            yield from (group_of(job.claim) for job in jobs if job.asked_at < since)
 
     def make_room(self) -> None:
         """Resume claiming once several have ended: a claim costs the same for one delivery and for a hundred."""
@@ -68,7 +90,7 @@ class Dispatch:
             self.has_room.set()
 
     def jobs(self) -> list[SendJob]:
-        return [*self._running, *self._pending]
+        return [*self._running, *self._pending, *(job for jobs in self._crowded.values() for job in jobs)]
 
     def known(self, workspace: WorkspaceId) -> list[ClaimToken]:
         """The tokens of all claims that this process has not finished."""
@@ -86,6 +108,10 @@ class Dispatch:
 
     async def drain(self, within: timedelta) -> None:
         """Wait for calls in flight. An unanswered one ends as ambiguous; without a call the delivery is released."""
+        for jobs in self._crowded.values():
+            self._pending.extend(jobs)
+            jobs.clear()
+        self._share = self._concurrency + len(self._pending)
         self._start_more(len(self._pending))
         if self._running:
             await asyncio.wait(self._running.values(), timeout=within.total_seconds())
@@ -100,15 +126,33 @@ class Dispatch:
         me = cast("asyncio.Task[None]", asyncio.current_task())
         while self._pending and len(self._running) < self._concurrency:
             job = self._pending.popleft()
-            self._running[job] = me
-            await self._deliver(job)
+            if self._has_place(job):
+                self._running[job] = me
+                await self._deliver(job)
 
     def _start_more(self, beyond: int = 0) -> None:
         """Start up to ``beyond`` more than the concurrency allows; during a stop they end at once."""
         start = asyncio.get_running_loop().create_task
         while self._pending and len(self._running) < self._concurrency + beyond:
             job = self._pending.popleft()
-            self._running[job] = start(self._deliver(job))
+            if self._has_place(job):
+                self._running[job] = start(self._deliver(job))
+
+    def _has_place(self, job: SendJob) -> bool:
+        """Takes it, or lets the delivery wait for one. A trial waits for nobody: all others wait for its answer."""
+        platform = job.claim.channel.platform
+        if self._running_on[platform] >= self._share and not job.is_trial:
+            self._crowded[platform].append(job)
+            return False
+        self._running_on[platform] += 1
+        return True
+
+    def _leave_place(self, job: SendJob) -> None:
+        platform = job.claim.channel.platform
+        self._running_on[platform] -= 1
+        if waiting := self._crowded.get(platform):
+            self._pending.appendleft(waiting.popleft())
+            self._start_more()
 
     async def _deliver(self, job: SendJob) -> None:
         started = time.monotonic()
@@ -124,6 +168,7 @@ class Dispatch:
         finally:
             was_full = len(self._running) >= self._concurrency
             self._running.pop(job, None)  # before the commit, so that it is not counted twice
+            self._leave_place(job)
             if was_full:
                 self._start_more()
         if outcome is None:

@@ -1,6 +1,6 @@
 """The dispatcher's database calls: one method per SQL function, no other SQL."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
@@ -16,13 +16,15 @@ NEVER = timedelta(days=365_000)
 DAY = 86_400.0
 """Seconds. A due time that is longer ago counts as one day ago."""
 
-CLAIM = """
+_COLUMNS = """
     SELECT c.delivery_id, c.channel_id, c.rendering_id, c.attempt, date_part('epoch', c.slot_at), c.claim_token,
            c.render_meta -> 'series_progress', c.verify, c.trace_id, c.traceparent, date_part('epoch', c.created_at),
            CASE WHEN c.shared IS NOT NULL THEN date_part('epoch', c.next_due_at) END,
            CASE WHEN c.shared IS NOT NULL THEN clock_timestamp() END,
            c.shared
-    FROM claim_deliveries($1, $2, $3, $4) AS c"""
+    FROM"""
+CLAIM = f"{_COLUMNS} claim_deliveries($1, $2, $3, $4) AS c"
+TRIAL = f"{_COLUMNS} claim_trial($1, $2, $3, $4, $5) AS c"
 """Values shared by all rows are in the first row only: decoding them in each row took a third of the claim. Times are
 numbers: decoding one as a datetime takes as long as the rest of the row."""
 
@@ -116,6 +118,20 @@ class UploadState(Struct, frozen=True, kw_only=True):
     content_type: str | None
     size_bytes: int | None
     name: str | None
+
+
+class Probe(Struct, frozen=True, kw_only=True):
+    """A rate group whose platform is to be asked now, or that may try a delivery now."""
+
+    workspace_id: WorkspaceId
+    platform: str
+    rate_group: str
+    auth_ref: str
+    probe_at: datetime | None
+    """The fence of a probe."""
+    within: timedelta | None
+    """The longest time for a probe."""
+    is_trial: bool
 
 
 _shared, _plan = json.Decoder(Shared), json.Decoder(Plan)
@@ -284,10 +300,18 @@ class Gateway:
         return {DeliveryId(row["delivery_id"]) for row in rows if row["verdict"] == "open"}
 
     async def adopt_policy(
-        self, max_attempts: int, backoff_base: timedelta, backoff_cap: timedelta, group_cooldown: timedelta
+        self,
+        max_attempts: int,
+        backoff_base: timedelta,
+        backoff_cap: timedelta,
+        group_cooldown: timedelta,
+        probe_base: timedelta,
+        probe_cap: timedelta,
     ) -> dict[str, Any] | None:
-        query = "SELECT adopt_policy($1, $2, $3, $4)"
-        before = await self._database.fetchval(query, max_attempts, backoff_base, backoff_cap, group_cooldown)
+        query = "SELECT adopt_policy($1, $2, $3, $4, $5, $6)"
+        before = await self._database.fetchval(
+            query, max_attempts, backoff_base, backoff_cap, group_cooldown, probe_base, probe_cap
+        )
         return None if before is None else dict(before)
 
     async def give_back_claims(
@@ -298,6 +322,38 @@ class Gateway:
             await self._database.fetchval(
                 "SELECT give_back_claims($1, $2, $3, $4)", workspace, run_id, known, younger_than
             )
+        )
+
+    async def take_probes(self) -> list[Probe]:
+        rows = await self._database.fetch("SELECT * FROM take_probes()")
+        return [convert(dict(row), Probe) for row in rows]
+
+    async def record_probe(self, probe: Probe, probe_at: datetime, error: dict[str, Any] | None) -> str | None:
+        """The circuit after it; ``None`` when this probe counts no more."""
+        circuit: str | None = await self._database.fetchval(
+            "SELECT record_probe($1, $2, $3, $4, $5, $6)::text",
+            probe.workspace_id,
+            probe.platform,
+            probe.rate_group,
+            probe_at,
+            error is None,
+            error,
+        )
+        return circuit
+
+    async def claim_trial(self, probe: Probe, run_id: RunId, lease: timedelta) -> Claimed:
+        """At most one delivery."""
+        workspace = probe.workspace_id
+        rows = await self._database.fetch(TRIAL, workspace, probe.platform, probe.rate_group, run_id, lease)
+        if not rows:
+            return Claimed((), NEVER)
+        *_, now, shared = rows[0]
+        return Claimed(_claims(workspace, rows, now, _shared.decode(shared)), NEVER, now.timestamp())
+
+    async def stall_groups(self, groups: Collection[tuple[UUID, str, str]], lasts: timedelta) -> None:
+        workspaces, platforms, rate_groups = zip(*groups, strict=True)
+        await self._database.execute(
+            "SELECT stall_groups($1, $2, $3, $4)", list(workspaces), list(platforms), list(rate_groups), lasts
         )
 
     async def set_aside(self, workspace: UUID, work: str, failures: int, wait: timedelta, error: str) -> None:

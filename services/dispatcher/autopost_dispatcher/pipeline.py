@@ -15,6 +15,8 @@ from autopost_runtime.postgres.identity import new_id
 from autopost_runtime.storage.objects import Objects
 from autopost_runtime.storage.payloads import Payloads
 
+from autopost_dispatcher.circuit.probing import Prober
+from autopost_dispatcher.circuit.stalls import watch_stalls
 from autopost_dispatcher.claim.claim import Claimer
 from autopost_dispatcher.claim.lease import Leased, LeaseRenewal
 from autopost_dispatcher.claim.schedule import ClaimSchedule
@@ -23,12 +25,15 @@ from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import Dispatch
 from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.send.bots import Bots
+from autopost_dispatcher.send.calls import Calls
 from autopost_dispatcher.send.delivery import SendContext
 from autopost_dispatcher.send.raw_answers import RawAnswers
 from autopost_dispatcher.send.send import DeliverySender, Identities
 from autopost_dispatcher.send.slots import Slots
 from autopost_dispatcher.send.uploads import UploadCache
 
+PROBE_LOOK = timedelta(seconds=1)
+"""How often to look for platforms that must be asked."""
 COMMIT_RESERVE = timedelta(seconds=1.5)
 """The part of the stop timeout that is reserved for committing the last outcomes."""
 
@@ -46,9 +51,11 @@ async def pipeline(
     store: Objects | None,
 ) -> AsyncIterator[Dispatch]:
     """On exit: stops claiming, waits for calls in flight and commits their outcomes, so that no lease is left."""
+    calls = Calls()
     context = SendContext(
         progress=gateway,
-        slots=Slots(gateway, service.stopping),
+        slots=Slots(gateway, service.stopping, calls),
+        calls=calls,
         uploads=UploadCache(gateway, store),
         bots=Bots(gateway),
         call_time=(config.provider_timeout + config.margin).total_seconds(),
@@ -87,10 +94,24 @@ async def pipeline(
         known=dispatch.known,
         is_blocked=committer.is_blocked,
     )
+    prober = Prober(
+        gateway,
+        adapters,
+        identities,
+        service,
+        run_id=run_id,
+        lease=config.sending_lease,
+        every=min(PROBE_LOOK, config.probe_base / 2),
+        timeout=config.probe_timeout,
+        take=dispatch.take,
+        lost=claimer.lost,
+    )
     service.spawn(committer.run(), "commit")
     leased = partial(_leased, dispatch, committer)
     service.spawn(LeaseRenewal(gateway, config.sending_lease, leased).run(), "renew")
     claims = [service.spawn(claimer.run(), f"claim-{number}") for number in range(config.claimers)]
+    claims.append(service.spawn(prober.run(), "probe"))
+    service.spawn(watch_stalls(gateway, calls, dispatch.crowded, service, config.stall_after), "stalls")
     try:
         yield dispatch
     finally:

@@ -12,6 +12,7 @@ const EFFECTS = [
   ["Reset before the body is read", { reset: "before" }],
   ["Reset after accepting", { reset: "after" }],
   ["Garbage instead of JSON", { garbage: true }],
+  ["Half an answer", { half: true }],
 ];
 const OFTEN = [
   ["every call", {}],

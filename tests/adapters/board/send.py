@@ -5,7 +5,16 @@ from datetime import datetime, timedelta
 
 import msgspec
 from autopost_adapters.base import AcceptedPart, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
-from autopost_adapters.classify import Rule, classify, snippet_of, unreachable, unreadable, wait_asked, without_bytes
+from autopost_adapters.classify import (
+    Rule,
+    certain,
+    classify,
+    snippet_of,
+    unreachable,
+    unreadable,
+    wait_asked,
+    without_bytes,
+)
 from autopost_adapters.multipart import multipart
 from autopost_contracts.outcomes import Category, Failed, Scope
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia
@@ -44,6 +53,20 @@ class BoardAdapter:
     async def identify(self, token: Secret) -> str | Failed:
         return "the board"
 
+    async def probe(self, token: Secret, within: timedelta) -> Failed | None:
+        try:
+            answer = await self._http.request(
+                "GET",
+                f"{self._url}/me",
+                headers={"X-Key": token.reveal()},
+                timeout=min(within, self._timeout),
+                span_name="board me",
+                template="/me",
+            )
+        except HttpError as exc:
+            return certain(unreachable(exc))
+        return None if answer.body == b'{"board":true}' else certain(self._refused(answer))
+
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         names = [one if isinstance(one, str) else f"p{number}" for number, one in enumerate(media)]
         files = {name: one for name, one in zip(names, media, strict=True) if not isinstance(one, str)}
@@ -81,6 +104,10 @@ class BoardAdapter:
         if isinstance(told, Pinned):
             held = tuple(Held(provider_id=one) for one in told.pictures) if isinstance(part, MediaPart) else ()
             return AcceptedPart(provider_ids=(str(told.notice),), held=held)
+        return self._refused(answer, told)
+
+    def _refused(self, answer: HttpAnswer, told: Refusal | None = None) -> Failed:
         if answer.status == 200:
             return unreadable(answer)
-        return classify(RULES, answer.status, told.error, retry_after_ms=wait_asked(answer), snippet=snippet_of(answer))
+        error = told.error if told else ""
+        return classify(RULES, answer.status, error, retry_after_ms=wait_asked(answer), snippet=snippet_of(answer))

@@ -1,13 +1,16 @@
 """The board itself: what is pinned to it, and the one thing that shall go wrong next."""
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 from aiohttp import BodyPartReader, web
-from autopost_simulator.exchange import dribble, respond
+from autopost_simulator.exchange import break_off, dribble, respond
 from autopost_simulator.hangup import drop, until_hung_up
 from autopost_simulator.reply import Reply, accepted, garbage, html, refused
+
+Obey = Callable[[web.Request], Awaitable[Reply]]
 
 
 class Board:
@@ -19,20 +22,32 @@ class Board:
     def application(self) -> web.Application:
         app = web.Application()
         app.router.add_post("/rooms/{room}", self._pin)
+        app.router.add_get("/me", self._tell)
         return app
 
     async def _pin(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, self._obey)
+
+    async def _tell(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, self._me)
+
+    async def _answer(self, request: web.Request, obey: Obey) -> web.StreamResponse:
         if self.trouble.get("reset") == "before":
             drop(request)
             return web.Response()
-        reply = await self._obey(request) if self._obeys() else self._spoiled()
+        reply = await obey(request) if self._obeys() else self._spoiled()
         if self.trouble.get("reset"):
             drop(request)
         elif self.trouble.get("hang"):
             await until_hung_up(request)
+        elif self.trouble.get("half"):
+            return await break_off(request, reply)
         elif pause := self.trouble.get("drip"):
             return await dribble(request, reply, pause)
         return respond(reply)
+
+    async def _me(self, request: web.Request) -> Reply:
+        return self._spoiled() if self.trouble.get("garbage") else accepted({"board": True})
 
     def _obeys(self) -> bool:
         return not self.trouble or any(self.trouble.get(name) for name in ("accept", "drip", "reset"))

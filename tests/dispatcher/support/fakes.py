@@ -14,6 +14,7 @@ from autopost_contracts.plan import MediaPart, Part, Plan, PlannedMedia, TextPar
 from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.gateway import Claim, SlotGrant, UploadState
 from autopost_dispatcher.send.bots import Bots
+from autopost_dispatcher.send.calls import Calls
 from autopost_dispatcher.send.credentials import Identity
 from autopost_dispatcher.send.delivery import SendContext
 from autopost_dispatcher.send.send import DeliverySender
@@ -51,6 +52,9 @@ class FakePlatform:
     async def identify(self, token: Secret) -> str | Failed:
         self.identified += 1
         return self.unidentified or self.bot_id
+
+    async def probe(self, token: Secret, within: timedelta) -> Failed | None:
+        return self.unidentified
 
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         given = [one if isinstance(one, str) else await _read(one) for one in media]
@@ -196,9 +200,11 @@ class FakeDatabase:
 
 
 def sender(platform: FakePlatform, world: FakeDatabase, stopping: asyncio.Event | None = None) -> DeliverySender:
+    calls = Calls()
     context = SendContext(
+        calls=calls,
         progress=world,
-        slots=Slots(world, stopping or asyncio.Event()),
+        slots=Slots(world, stopping or asyncio.Event(), calls),
         uploads=UploadCache(world, world),
         bots=Bots(world),
         call_time=CALL_TIME.total_seconds(),

@@ -9,7 +9,7 @@ from autopost_runtime.http.client import HttpAnswer
 from msgspec import Struct
 
 from autopost_adapters.answers import identifier, reader, words
-from autopost_adapters.classify import Rule, classify, snippet_of, unreadable, wait_asked, with_answer
+from autopost_adapters.classify import Rule, classify, of_upload_host, snippet_of, unreadable, wait_asked, with_answer
 from autopost_adapters.max.classify import RULES, UPLOAD_RULES
 
 T = TypeVar("T")
@@ -58,7 +58,8 @@ def parse(answer: HttpAnswer, decode: Callable[[bytes], T], rules: Sequence[Rule
 
 def parse_upload(answer: HttpAnswer, decode: Callable[[bytes], T]) -> T | Failed:
     """Parse the response of an upload host."""
-    return parse(answer, decode, UPLOAD_RULES)
+    read = parse(answer, decode, UPLOAD_RULES)
+    return of_upload_host(read) if isinstance(read, Failed) else read
 
 
 def _refused(answer: HttpAnswer, rules: Sequence[Rule]) -> Failed:

@@ -11,7 +11,7 @@ from autopost_runtime.http.client import HttpAnswer, HttpError
 from msgspec import Struct
 
 from autopost_adapters.base import Http, MediaMissing, MediaUnreadable, Source
-from autopost_adapters.classify import unreachable, without_bytes, without_token
+from autopost_adapters.classify import of_upload_host, unreachable, without_bytes, without_token
 from autopost_adapters.multipart import multipart
 
 
@@ -22,7 +22,14 @@ class Api(Struct, frozen=True):
     upload_timeout: timedelta
 
     async def call(
-        self, verb: str, path: str, token: Secret, query: Mapping[str, str | int] | None = None, json: Any = None
+        self,
+        verb: str,
+        path: str,
+        token: Secret,
+        query: Mapping[str, str | int] | None = None,
+        json: Any = None,
+        *,
+        within: timedelta | None = None,
     ) -> HttpAnswer | Failed:
         try:
             answer = await self.http.request(
@@ -30,7 +37,7 @@ class Api(Struct, frozen=True):
                 f"{self.url}{path}?{urlencode(query)}" if query else f"{self.url}{path}",
                 json=json,
                 headers={"Authorization": token.reveal()},
-                timeout=self.timeout,
+                timeout=min(within or self.timeout, self.timeout),
                 span_name=f"max {verb} {path}",
                 template=path,
             )
@@ -50,6 +57,6 @@ class Api(Struct, frozen=True):
                 template="/***",
             )
         except HttpError as exc:
-            return unreachable(exc)
+            return of_upload_host(unreachable(exc))
         except (MediaMissing, MediaUnreadable) as exc:
             return without_bytes(exc)

@@ -39,9 +39,11 @@ class MaxAdapter:
         self._api = Api(http, api_url.rstrip("/"), timeout, upload_timeout)
 
     async def identify(self, token: Secret) -> str | Failed:
-        answer = await self._api.call("GET", "/me", token)
-        bot = answer if isinstance(answer, Failed) else parse(answer, _me)
-        return certain(bot) if isinstance(bot, Failed) else str(bot.user_id)
+        return await self._ask(token)
+
+    async def probe(self, token: Secret, within: timedelta) -> Failed | None:
+        answer = await self._ask(token, within)
+        return answer if isinstance(answer, Failed) else None
 
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         query = {"chat_id": target.chat}
@@ -58,3 +60,8 @@ class MaxAdapter:
         self, part: Part, target: Target, since: datetime, other_than: Collection[str]
     ) -> AcceptedPart | Failed | None:
         return await find(self._api, part, target, since, other_than)
+
+    async def _ask(self, token: Secret, within: timedelta | None = None) -> str | Failed:
+        answer = await self._api.call("GET", "/me", token, within=within)
+        bot = answer if isinstance(answer, Failed) else parse(answer, _me)
+        return certain(bot) if isinstance(bot, Failed) else str(bot.user_id)

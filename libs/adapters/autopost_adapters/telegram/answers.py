@@ -45,6 +45,18 @@ class TelegramResponse(Struct, frozen=True):
     parameters: Any = None
 
 
+class TelegramBot(Struct, frozen=True):
+    id: Any
+
+
+class TelegramIdentity(Struct, frozen=True):
+    ok: bool
+    result: TelegramBot | None = None
+    error_code: Any = None
+    description: Any = ""
+    parameters: Any = None
+
+
 class BareMessage(Struct, frozen=True):
     message_id: Any
 
@@ -58,6 +70,7 @@ class Bare(Struct, frozen=True):
 
 _decode = reader(TelegramResponse)
 _decode_bare = reader(Bare)
+_decode_identity = reader(TelegramIdentity)
 
 
 def read(answer: HttpAnswer) -> list[TelegramMessage] | Failed:
@@ -73,6 +86,17 @@ def read(answer: HttpAnswer) -> list[TelegramMessage] | Failed:
     messages = response.result if isinstance(response.result, list) else [response.result] if response.result else []
     named = [msgspec.structs.replace(one, message_id=identifier(one.message_id)) for one in messages[:MOST_MESSAGES]]
     return named if named and all(one.message_id for one in named) else unreadable(answer)
+
+
+def read_identity(answer: HttpAnswer) -> Failed | None:
+    """``None`` when Telegram says who the bot is."""
+    try:
+        response = _decode_identity(answer.body)
+    except msgspec.DecodeError:
+        return _without_json(answer)
+    if not response.ok:
+        return _refused(answer, response)
+    return unreadable(answer) if response.result is None else None
 
 
 def _parse(body: bytes) -> TelegramResponse:
@@ -104,7 +128,7 @@ def _file(item: PlannedMedia, message: TelegramMessage) -> TelegramFile | None:
     return found
 
 
-def _refused(answer: HttpAnswer, response: TelegramResponse) -> Failed:
+def _refused(answer: HttpAnswer, response: TelegramResponse | TelegramIdentity) -> Failed:
     """The error of an album names an item and its problem; the rules match on the whole text."""
     parameters = response.parameters if isinstance(response.parameters, dict) else {}
     wait, moved = wait_ms(parameters.get("retry_after")), identifier(parameters.get("migrate_to_chat_id"))

@@ -10,12 +10,12 @@ import msgspec
 from autopost_contracts.outcomes import Failed, Scope
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia
 from autopost_runtime.config.load import Secret
-from autopost_runtime.http.client import HttpError
+from autopost_runtime.http.client import HttpAnswer, HttpError
 
 from autopost_adapters.base import AcceptedPart, Held, Http, Material, MediaMissing, MediaUnreadable, Source, Target
-from autopost_adapters.classify import unreachable, with_answer, without_bytes, without_token
+from autopost_adapters.classify import certain, unreachable, with_answer, without_bytes, without_token
 from autopost_adapters.multipart import multipart
-from autopost_adapters.telegram.answers import TelegramMessage, held, read
+from autopost_adapters.telegram.answers import TelegramMessage, held, read, read_identity
 from autopost_adapters.telegram.calls import TelegramCall, call_for
 
 _NUMBER = re.compile("-?[0-9]{1,18}")
@@ -42,6 +42,14 @@ class TelegramAdapter:
         return Failed.permanent(
             Scope.CHANNEL, "unauthorized", "the token must begin with the bot id, as in 123456:AA..."
         )
+
+    async def probe(self, token: Secret, within: timedelta) -> Failed | None:
+        try:
+            answer = await self._request("getMe", token, json={}, timeout=min(within, self._timeout))
+        except HttpError as exc:
+            return certain(unreachable(exc))
+        failed = read_identity(without_token(answer, token))
+        return failed and certain(failed)
 
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
         try:
@@ -71,18 +79,21 @@ class TelegramAdapter:
                 "body": multipart(_as_text(fields), call.files, decodes_names=True),
                 "timeout": self._upload_timeout,
             }
-        answer = await self._http.request(
-            "POST",
-            f"{self._api_url}/bot{quote(target.token.reveal(), safe=':')}/{call.method}",
-            span_name=f"telegram {call.method}",
-            template=f"/bot***/{call.method}",
-            **payload,
-        )
+        answer = await self._request(call.method, target.token, **payload)
         result = read(answer)
         if isinstance(result, Failed):  # a success keeps only ids, so it needs no masking
             answer = without_token(answer, target.token)
             result = read(answer)
         return with_answer(result, answer) if isinstance(result, Failed) else result
+
+    async def _request(self, method: str, token: Secret, **payload: Any) -> HttpAnswer:
+        return await self._http.request(
+            "POST",
+            f"{self._api_url}/bot{quote(token.reveal(), safe=':')}/{method}",
+            span_name=f"telegram {method}",
+            template=f"/bot***/{method}",
+            **payload,
+        )
 
 
 def _address(target: Target) -> dict[str, Any]:

@@ -43,6 +43,8 @@ class SendJob(Struct, eq=False):
     """When the claim was asked for, by our clock."""
     in_doubt: bool = False
     """A call was made that may have posted a message, and its result is not recorded yet."""
+    is_trial: bool = False
+    """The one delivery of a half circuit: see ``circuit.probing``."""
 
 
 class Claimer:
@@ -94,6 +96,11 @@ class Claimer:
                 self._schedule.wake_in(workspace, await self._failed(workspace, exc))
             finally:
                 self._schedule.done(workspace)
+
+    def lost(self, workspace: WorkspaceId, started: float) -> None:
+        """The answer to a claim was lost: its deliveries are given back at the next turn, which is now."""
+        self._lost_claims.setdefault(workspace, started)
+        self._schedule.wake(workspace)
 
     async def _turn(self, workspace: WorkspaceId) -> None:
         unchecked = self._schedule.take_unchecked(workspace)

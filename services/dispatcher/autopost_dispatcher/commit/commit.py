@@ -38,7 +38,7 @@ CONFLICTS = 2
 """How often a batch is retried after a conflict with another transaction."""
 BLOCKED_AT = 100
 DECISIVE = frozenset(
-    {"delivery_id", "claim_token", "result", "category", "scope", "ambiguous", "hold", "retry_after_ms"}
+    {"delivery_id", "claim_token", "result", "category", "scope", "ambiguous", "hold", "retry_after_ms", "answered"}
 )
 
 Stale = Collection[DeliveryId]
@@ -266,6 +266,7 @@ def _outcome(ended: FinishedDelivery) -> dict[str, Any]:
                 "retry_after_ms": outcome.retry_after_ms,
                 "ambiguous": outcome.ambiguous,
                 "hold": outcome.hold,
+                "answered": outcome.answered,
                 "migrated_to": outcome.migrated_to,
                 "payload_ref": ended.payload_ref,
             }

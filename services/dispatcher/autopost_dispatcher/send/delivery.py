@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 from autopost_adapters.base import AcceptedPart, Adapter, Held, Material, MediaMissing, Target
@@ -18,11 +18,14 @@ from autopost_runtime.telemetry.logs import get_logger
 from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.gateway import Claim
 from autopost_dispatcher.send.bots import Bots
+from autopost_dispatcher.send.calls import Calls
 from autopost_dispatcher.send.credentials import Identity
 from autopost_dispatcher.send.end_delivery import EndDelivery, Released
 from autopost_dispatcher.send.pace import FINE
 from autopost_dispatcher.send.slots import Slots
 from autopost_dispatcher.send.uploads import UploadCache
+
+Answer = TypeVar("Answer", bound=AcceptedPart | Failed | None)
 
 provider_seconds = metrics.histogram("autopost_provider_call_seconds", "How long provider calls took.")
 
@@ -38,6 +41,7 @@ class SendContext(msgspec.Struct, frozen=True, kw_only=True):
     slots: Slots
     uploads: UploadCache
     bots: Bots
+    calls: Calls
     call_time: float
     """Seconds that must be left of the lease before a call."""
     upload_time: float
@@ -106,7 +110,8 @@ class Delivery:
         await self._next_slot(group_only=True)
         claim = self._job.claim
         known = {one for part_ids in claim.acknowledged for one in part_ids}
-        found = await self._adapter.find(part, self._target, claim.created_at, known)
+        number = self._context.calls.begin(claim)
+        found = await self._call(number, self._adapter.find(part, self._target, claim.created_at, known))
         if isinstance(found, Failed):
             raise EndDelivery(msgspec.structs.replace(found, category=Category.TRANSIENT, ambiguous=True))
         return found
@@ -136,7 +141,8 @@ class Delivery:
                 await self._next_slot(has_bytes=has_bytes)
             started = time.monotonic()
             self._job.in_doubt = True
-            answer = await self._adapter.send(part, self._target, media)
+            number = self._context.calls.begin(claim, has_bytes=has_bytes)
+            answer = await self._call(number, self._adapter.send(part, self._target, media))
             took = time.monotonic() - started
             if has_bytes and claim.channel.pace >= FINE:
                 await self._context.slots.uploaded(claim)
@@ -151,6 +157,16 @@ class Delivery:
                 return answer
             await self._wait(waits[nth].total_seconds())
             nth += 1
+
+    async def _call(self, number: int, call: Awaitable[Answer]) -> Answer:
+        calls, claim = self._context.calls, self._job.claim
+        try:
+            answer = await call
+        except BaseException:
+            calls.forget(claim, number)
+            raise
+        calls.end(claim, number, answer)
+        return answer
 
     def _apply_retry_after(self, failed: Failed) -> None:
         if failed.scope == Scope.PLATFORM and failed.retry_after_ms is not None:

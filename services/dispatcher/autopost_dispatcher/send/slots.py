@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.gateway import Claim, SlotGrant
+from autopost_dispatcher.send.calls import Calls
 from autopost_dispatcher.send.end_delivery import EndDelivery, Released
 from autopost_dispatcher.send.pace import FINE, CallPacer, group_of, has_missed
 
@@ -45,8 +46,9 @@ class Cooldown(Struct, frozen=True):
 
 
 class Slots:
-    def __init__(self, gates: SlotSource, stopping: asyncio.Event) -> None:
+    def __init__(self, gates: SlotSource, stopping: asyncio.Event, calls: Calls) -> None:
         self._gates = gates
+        self._calls = calls
         self._stopping = stopping
         self._pace = CallPacer()
         self._cooldowns: dict[tuple[UUID, str, str], Cooldown] = {}
@@ -99,6 +101,8 @@ class Slots:
         if job.lease.is_lost:
             raise EndDelivery(None)
         if job.lease.left() < call_time or self._stopping.is_set() or (self._cooldowns and self._is_cooled(job)):
+            raise EndDelivery(Released())
+        if self._calls.is_away(job):
             raise EndDelivery(Released())
 
     def _is_cooled(self, job: SendJob) -> bool:

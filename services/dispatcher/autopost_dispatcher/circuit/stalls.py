@@ -1,0 +1,50 @@
+"""The bulkhead: a platform that hangs must not fill this process with calls that wait for it.
+
+A group whose oldest call has no answer for seconds, and a group with deliveries that wait for a place in the share of
+their platform (``PLATFORM_SHARE``), get nothing more: ``stall_groups`` keeps claims away from them while it lasts, and
+for a moment longer should this process die.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import timedelta
+from typing import Protocol
+
+from autopost_runtime.lifecycle.service import Service
+from autopost_runtime.lifecycle.set_aside import error_name
+from autopost_runtime.postgres.pool import is_retryable
+from autopost_runtime.telemetry.logs import get_logger
+
+from autopost_dispatcher.send.calls import Calls, Group
+
+LOOKS = 5
+"""How often to look while ``after`` passes once."""
+NO_LONGER = timedelta()
+
+
+class Stalls(Protocol):
+    async def stall_groups(self, groups: Collection[Group], lasts: timedelta) -> None: ...
+
+
+async def watch_stalls(
+    stalls: Stalls,
+    calls: Calls,
+    crowded: Callable[[float], Iterable[Group]],
+    service: Service,
+    after: timedelta,
+) -> None:
+    """``crowded``: the groups with deliveries that have waited for a place for so many seconds."""
+    every, stalled = after / LOOKS, set[Group]()
+    while not await service.sleep(every):
+        now = {*calls.hanging(after.total_seconds()), *crowded(every.total_seconds())}
+        for workspace, platform, rate_group in now - stalled:
+            get_logger().warning("group.stalled", workspace_id=str(workspace), platform=platform, rate_group=rate_group)
+        try:
+            if now:
+                await stalls.stall_groups(now, after * 2)
+            if over := stalled - now:
+                await stalls.stall_groups(over, NO_LONGER)
+            stalled = now
+        except Exception as exc:
+            get_logger().warning(
+                "groups.not_stalled", exc_info=None if is_retryable(exc) else exc, error=error_name(exc)
+            )
