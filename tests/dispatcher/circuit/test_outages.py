@@ -174,9 +174,8 @@ async def test_an_outage_of_one_platform_costs_no_post_and_the_other_platform_no
     beside = len(watch.accepted("max", began, ended)) / (ended - began) / SCALE.rate
     under_way = len(watch.sends("telegram", began, ended))
     after = len(watch.accepted("telegram", first[0], first[0] + SCALE.window)) / SCALE.window / SCALE.rate
-    print(
-        f"outage {ended - began:.0f} s: beside {beside:.3f}, calls {under_way}, first {first[0] - ended:.2f} s, after {after:.3f}"
-    )
+    record_property("outage", f"{ended - began:.0f} s, first send {first[0] - ended:.2f} s after it")
+    record_property("use", f"beside {beside:.3f}, afterwards {after:.3f}; calls during it {under_way}")
     assert beside >= SCALE.use
     assert under_way <= 3 + SCALE.rate / 2
     assert after >= SCALE.use

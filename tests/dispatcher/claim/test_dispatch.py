@@ -1,6 +1,7 @@
 """Flights are bounded by what is claimed and not yet committed, and the bound lets go of everything again."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -217,12 +218,12 @@ async def test_claimed_deliveries_stay_pending_until_others_have_ended() -> None
     assert (dispatch.room(), dispatch.has_room.is_set()) == (0, False)
 
     async with asyncio.timeout(10):
-        await eventually(lambda: flying == 10)
+        await eventually(lambda: flying == 7)  # of ten: the share of one platform
         assert len(dispatch.jobs()) == 25  # all of them are leased to us
         for number in range(1, 26):
             answers.release()
-            await eventually(lambda number=number: (landed, flying) == (number, min(10, 25 - number)))  # type: ignore[misc]
-    assert (most, dispatch.jobs()) == (10, [])
+            await eventually(lambda number=number: (landed, flying) == (number, min(7, 25 - number)))  # type: ignore[misc]
+    assert (most, dispatch.jobs()) == (7, [])
 
 
 @pytest.mark.parametrize("has_called", [False, True])
@@ -247,3 +248,81 @@ async def test_a_stop_right_after_a_claim_leaves_no_lease(has_called: bool) -> N
     running.cancel()
 
     assert ledger.ambiguous == [has_called or None] * 25
+
+
+class Hangs:
+    """One platform does not answer until it is told to; all others do."""
+
+    def __init__(self) -> None:
+        self.answers = asyncio.Event()
+        self.hanging = 0
+        self.sent: list[str] = []
+
+    async def deliver(self, job: SendJob) -> Sent:
+        if job.claim.channel.platform == "telegram" and not job.is_trial:
+            self.hanging += 1
+            await self.answers.wait()
+        self.sent.append(job.claim.channel.platform)
+        return Sent(provider_message_id="1")
+
+
+async def test_a_platform_that_hangs_leaves_a_share_of_the_places_to_the_others() -> None:
+    hangs, ledger = Hangs(), Ledger()
+    ledger.gate.set()
+    dispatch, _ = _dispatch(hangs, ledger, claim_limit=10)
+
+    dispatch.take([job() for _ in range(15)])
+    await eventually(lambda: hangs.hanging == 7)
+    dispatch.take([job(platform="max", rate_group="max") for _ in range(5)])
+
+    await eventually(lambda: hangs.sent == ["max"] * 5)
+    assert (hangs.hanging, dispatch.in_flight, len(dispatch.jobs())) == (7, 15, 15)
+    assert dispatch.room() == 10 + 10 - 7 - 7, "what waits for the platform leaves the others room"
+    hangs.answers.set()
+    await eventually(lambda: hangs.sent.count("telegram") == 15)
+    assert dispatch.in_flight == 0
+
+
+async def test_groups_that_wait_for_a_place_are_named_after_a_while() -> None:
+    hangs = Hangs()
+    dispatch, _ = _dispatch(hangs, Ledger(), claim_limit=10)
+    dispatch.take([job(rate_group="first") for _ in range(7)])
+    await eventually(lambda: hangs.hanging == 7)
+    late = [job(rate_group="second"), job(rate_group="third"), job(platform="max", rate_group="max")]
+    now = time.monotonic()
+    for one, age in zip(late, (5, 1, 5), strict=True):
+        one.asked_at = now - age
+
+    dispatch.take(late)
+
+    await eventually(lambda: hangs.sent == ["max"])
+    assert [group for _, _, group in dispatch.crowded(2)] == ["second"]
+    assert [group for _, _, group in dispatch.crowded(0.5)] == ["second", "third"]
+
+
+async def test_a_trial_waits_for_no_place_in_the_share() -> None:
+    hangs = Hangs()
+    dispatch, _ = _dispatch(hangs, Ledger(), claim_limit=10)
+    dispatch.take([job() for _ in range(9)])
+    await eventually(lambda: hangs.hanging == 7)
+    trial = job()
+    trial.is_trial = True
+
+    dispatch.take([trial])
+
+    await eventually(lambda: hangs.sent == ["telegram"])
+
+
+async def test_a_stop_gives_back_what_waits_for_a_place() -> None:
+    hangs, ledger = Hangs(), Ledger()
+    ledger.gate.set()
+    dispatch, committer = _dispatch(hangs, ledger, claim_limit=10)
+    running = asyncio.create_task(committer.run())
+    dispatch.take([job() for _ in range(15)])
+    await eventually(lambda: hangs.hanging == 7)
+
+    async with asyncio.timeout(10):
+        await dispatch.drain(timedelta())
+    running.cancel()
+
+    assert len(ledger.ambiguous) == 15

@@ -255,6 +255,7 @@ ODD = Failed(
                 "scope": "channel",
                 "ambiguous": True,
                 "hold": False,
+                "answered": False,
                 "retry_after_ms": 5,
                 "code": "unstorable_outcome",
             },
