@@ -14,7 +14,7 @@ def call_files(folder: Path) -> None:
     (folder / "b.png").write_bytes(png(shade=200))
     (folder / "a.mp4").write_bytes(b"moving pictures " * 50)
     (folder / "a.mp3").write_bytes(b"ID3" + b"sound " * 50)
-    (folder / "letter.txt").write_text(LETTER)
+    (folder / "письмо.txt").write_text(LETTER)
 
 
 def call_chats() -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ CALL_RESULTS = {
     "video": message(None, kind="video"),
     "animation": message(None, kind="animation"),
     "audio": message(None, kind="audio"),
-    "download": ["letter.txt", LETTER],
+    "download": ["письмо.txt", LETTER],
     "editAndDelete": [message("new", "strikethrough"), True],
     "editCaption": message("new", kind="photo"),
     "deadToken": refused(401, "Unauthorized"),

@@ -78,7 +78,8 @@ async def sound(bot: Bot) -> Any:
 
 
 async def file_with_buttons(bot: Bot) -> Any:
-    return await bot.send_message("read", CHANNEL, keyboard=keyboard(), attachments=await picture(bot))
+    file = await bot.upload_file(named("words.txt", b"plain words"))
+    return await bot.send_message("read", CHANNEL, keyboard=keyboard(), attachments=file)
 
 
 SENT = [
@@ -88,7 +89,7 @@ SENT = [
     (one_picture, "caption", ["image"]),
     (album, "album", ["image", "image", "video"]),
     (sound, "heard", ["audio"]),
-    (file_with_buttons, "read", ["image", "inline_keyboard"]),
+    (file_with_buttons, "read", ["file", "inline_keyboard"]),
 ]
 
 
@@ -137,7 +138,7 @@ async def wide_row(bot: Bot) -> Any:
 
 
 async def file_and_picture(bot: Bot) -> Any:
-    media = [await bot.upload_audio(named("a.mp3", b"ID3")), await picture(bot)]
+    media = [await bot.upload_file(named("words.txt", b"words")), await picture(bot)]
     return await bot.send_message("x", CHANNEL, attachments=media)
 
 

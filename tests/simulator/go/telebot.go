@@ -55,7 +55,7 @@ func calls(base, token string, channel tele.ChatID, folder string) {
 		return shown(bot.Send(channel, what, options...))
 	}
 	letter := func() *tele.Document {
-		return &tele.Document{File: at("letter.txt"), FileName: "letter.txt", Caption: "read"}
+		return &tele.Document{File: at("письмо.txt"), FileName: "письмо.txt", Caption: "read"}
 	}
 	album := tele.Album{
 		&tele.Photo{File: at("a.png"), Caption: "<b>first</b>"},

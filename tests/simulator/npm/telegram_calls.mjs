@@ -46,12 +46,12 @@ const calls = {
     ];
     return (await call('sendMediaGroup', { chat_id, media })).map(shown);
   },
-  document: async () => send('sendDocument', { document: at('letter.txt'), caption: 'read', reply_markup: open }),
+  document: async () => send('sendDocument', { document: at('письмо.txt'), caption: 'read', reply_markup: open }),
   video: async () => send('sendVideo', { video: at('a.mp4'), width: 640, height: 360, duration: 9, supports_streaming: true }),
   animation: async () => send('sendAnimation', { animation: at('a.mp4') }),
   audio: async () => send('sendAudio', { audio: at('a.mp3'), performer: 'Choir', title: 'Song', duration: 9 }),
   download: async () => {
-    const { document } = await call('sendDocument', { chat_id, document: at('letter.txt') });
+    const { document } = await call('sendDocument', { chat_id, document: at('письмо.txt') });
     const { file_path } = await call('getFile', { file_id: document.file_id });
     return [document.file_name, await (await fetch(`${base}/file/bot${token}/${file_path}`)).text()];
   },
