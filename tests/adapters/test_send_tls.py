@@ -132,12 +132,14 @@ async def test_the_authorities_of_the_system_are_believed_beside_it(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Authority(tmp_path)
+    unread = tmp_path / "unread.pem"  # certificates are read once per process and bundle
+    unread.write_bytes(authority.bundle.read_bytes())
     monkeypatch.setenv("SSL_CERT_FILE", str(other.bundle))
 
     async with (
         hosts(authority) as max_url,
         hosts(other) as telegram_url,
-        HttpClient(ca_bundle=authority.bundle) as client,
+        HttpClient(ca_bundle=unread) as client,
     ):
         both = adapters(client, telegram_url=telegram_url, max_url=max_url, timeout=PATIENT)
         answers = [await adapter.send(TextPart(text="hello"), TARGET) for adapter in both.values()]
