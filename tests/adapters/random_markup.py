@@ -1,7 +1,7 @@
 """Random well-nested marked-up texts."""
 
 from autopost_adapters.markup.builder import Builder
-from autopost_adapters.markup.marked import NAMES, Kind, Marked
+from autopost_adapters.markup.marked import NAMES, Kind, Marked, tidy
 from autopost_adapters.markup.nesting import nest
 from hypothesis import strategies as st
 
@@ -43,4 +43,4 @@ def _built(steps: list[tuple[str, str]]) -> Marked:
             builder.cover(kind, since, told)
     marked = builder.marked()
     nested, refused = nest(marked)
-    return Marked(marked.text) if refused else nested
+    return tidy(marked.text, ()) if refused else nested

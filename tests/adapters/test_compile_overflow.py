@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from autopost_adapters.markup.graphemes import is_boundary
-from autopost_adapters.markup.marked import Entity, Marked
+from autopost_adapters.markup.marked import Entity, Marked, tidy
 from autopost_adapters.markup.nesting import WHOLE
 from autopost_adapters.markup.visible import is_visible
 from autopost_adapters.max.compile import compile_content as compile_for_max
@@ -226,7 +226,7 @@ def test_pieces_are_the_text_in_order_within_every_limit(
 
     assert all(measure.fits_text(piece) and piece.text for piece in pieces)
     assert covered(placed(marked, pieces), marked.text) == covered(list(marked.entities), marked.text)
-    assert whole(placed(marked, pieces)) == whole(list(marked.entities))
+    assert whole(placed(marked, pieces), marked.text) == whole(list(marked.entities), marked.text)
 
 
 @settings(max_examples=150, deadline=None)
@@ -248,7 +248,7 @@ def test_a_cut_text_is_the_beginning_of_the_whole_and_fits(marked: Marked, limit
 
 
 def only_shown(marked: Marked, limits: Limits) -> Marked:
-    return Marked(marked.text, tuple(one for one in marked.entities if one.kind in limits.text.kinds))
+    return tidy(marked.text, (one for one in marked.entities if one.kind in limits.text.kinds))
 
 
 def covered(entities: list[Entity], text: str) -> set[tuple[int, str, str]]:
@@ -256,8 +256,8 @@ def covered(entities: list[Entity], text: str) -> set[tuple[int, str, str]]:
     return {(at, one.kind, one.value) for one in entities for at in range(one.start, one.end) if is_visible(text[at])}
 
 
-def whole(entities: list[Entity]) -> list[Entity]:
-    return [one for one in entities if one.kind in WHOLE]
+def whole(entities: list[Entity], text: str) -> list[Entity]:
+    return [one for one in entities if one.kind in WHOLE and is_visible(text[one.start : one.end])]
 
 
 def occurrences(marked: Marked, text: str) -> list[Marked]:

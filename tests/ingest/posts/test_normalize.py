@@ -81,6 +81,21 @@ def test_text_is_trimmed_collapsed_and_composed(given_text: str, text: str) -> N
     assert normalize(PostRequest(text=given_text)).content.text == text
 
 
+@pytest.mark.parametrize("parse_mode", [None, "HTML", "Markdown"])
+@pytest.mark.parametrize(
+    ("given_text", "text"),
+    [
+        ("- a\n  - b\n    - c", "- a\n  - b\n    - c"),
+        ("  - a\n     * b  c \n\t+ d", "- a\n     * b c\n    + d"),
+        ("1. a\n   2) b\n \t • c", "1. a\n   2) b\n     • c"),
+        ("a\n\n\n\n  - b", "a\n\n  - b"),
+        ("a\n  b\n  -c\n  12 d", "a\nb\n-c\n12 d"),
+    ],
+)
+def test_nested_lists_keep_their_indentation(parse_mode: Any, given_text: str, text: str) -> None:
+    assert normalize(PostRequest(text=given_text, parse_mode=parse_mode)).content.text == text
+
+
 @pytest.mark.parametrize("text", ["", " \n", "\u00a0", "\u200b\u2060", "\u2800"])
 def test_a_post_that_shows_nothing_is_refused(text: str) -> None:
     with pytest.raises(InvalidPost) as refused:
@@ -97,7 +112,7 @@ MARKED = "<pre>if a:\n\tb  =  1\n\n\n\n</pre>"
     ("parse_mode", "given_text", "text"),
     [
         ("Markdown", f"  see   this:\n{FENCED}\n  and   that ", f"see this:\n{FENCED}\nand that"),
-        ("Markdown", f"{FENCED}   x   \n  {FENCED}", f"{FENCED} x\n{FENCED}"),
+        ("Markdown", f"{FENCED}\n  x   \n  {FENCED}", f"{FENCED}\nx\n{FENCED}"),
         ("Markdown", "a  `b  c`  d  ``e ` f  g``", "a `b  c` d ``e ` f  g``"),
         ("Markdown", r"\`  a  `b  c`", r"\` a `b  c`"),
         ("Markdown", "a  `b\n\nc  `e  f`", "a `b\n\nc `e  f`"),

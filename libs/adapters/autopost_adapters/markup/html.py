@@ -25,7 +25,12 @@ _TOKEN = re.compile(rf"<!--[^<]*?-->|{_TAG}|<(?=[A-Za-z/!?])")
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>`]+)))?""")
 _CLOSES_ITSELF = re.compile(r"(?:^|[\s\"'])/$")
 # A name needs its semicolon, because "?a=1&region=2" is a URL; four common names are also accepted without it.
-_REFERENCE = re.compile(r"&(?:#\d{1,7};?|#[xX][0-9a-fA-F]{1,6};?|(?P<name>\w{2,31});|(?:lt|gt|amp|quot)(?![\w=]))")
+_LENIENT_REFERENCE = re.compile(
+    r"&(?:#\d{1,7};?|#[xX][0-9a-fA-F]{1,6};?|(?P<name>\w{2,31});|(?:lt|gt|amp|quot)(?![\w=]))"
+)
+
+REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|(?P<name>\w{2,31}));")
+"""A character reference, always with its semicolon."""
 
 _SIMPLE: Mapping[str, Kind] = {
     "b": "bold",
@@ -207,10 +212,11 @@ def _address(attributes: Mapping[str, str]) -> str:
 
 
 def _unescape(text: str) -> str:
-    return _REFERENCE.sub(_character, text)
+    return _LENIENT_REFERENCE.sub(character_of, text)
 
 
-def _character(reference: re.Match[str]) -> str:
+def character_of(reference: re.Match[str]) -> str:
+    """An unknown name stays as it stands."""
     if reference["name"]:
         return html5.get(f"{reference['name']};", reference[0])
     return html.unescape(reference[0])

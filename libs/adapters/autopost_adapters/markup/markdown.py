@@ -1,7 +1,8 @@
 """Markdown as used in chats: the common subset of CommonMark and MAX, and ``||spoilers||``.
 
-    **b** __b__ *i* _i_ ~~s~~ ++u++ ^^highlight^^ ||spoiler|| `code` [text](address) > quote # heading
-    and code between lines of three backticks, which may name a language
+    **b** __b__ *i* _i_ ~~s~~ ++u++ ^^highlight^^ ||spoiler|| `code` > quote # heading
+    [text](address "title") [text](<address>) <https://address> &amp;
+    and code between lines of three or more backticks or tildes, which may name a language
 
 Marks are paired by CommonMark's rules for emphasis. An unpaired or escaped mark is text, never an error. A heading
 becomes a line in bold, and a line break stays one. Lists, tables, pictures and raw HTML are text. The parser is our
@@ -11,13 +12,14 @@ of its output would have to be reverted.
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from autopost_adapters.markup.builder import Builder
+from autopost_adapters.markup.html import REFERENCE, character_of
 from autopost_adapters.markup.links import BARE_ADDRESS, wrong_address
 from autopost_adapters.markup.marked import Kind, Marked
 
@@ -33,20 +35,32 @@ PAIRS: Mapping[str, Kind] = {
     "||": "spoiler",
 }
 
-_MARK = re.compile(r"[\\`\[*_~+^|]|https?://")
+_MARK = re.compile(r"[\\`\[*_~+^|<&]|https?://")
 _TICKS = re.compile(r"`+")
 _TICK_OR_ESCAPE = re.compile(r"\\.|`+", re.DOTALL)
-_BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
-_LANGUAGE = re.compile(r"([\w+#.-]*)[^\S\n]*\n")
-# A URL may contain one pair of brackets, as in CommonMark's simplest form.
-_ADDRESS = re.compile(r"\(\s*<?([^\s()<>]{1,2048}(?:\([^\s()<>]*\)[^\s()<>]*)?)>?\s*\)")
+_LANGUAGE = re.compile(r"[^\S\n]*([\w+#.-]*)[^\S\n]*\n")
+# A URL without <> may contain brackets, two levels deep. Possessive, so that a URL is read once.
+_PLAIN = r"[^\s()\\]|\\."
+_IN_BRACKETS = rf"\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\)"
+_TITLE = r"""(?:\s++(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)))?"""
+_ADDRESS = re.compile(
+    rf"\(\s*+(?:<(?P<quoted>(?:[^<>\n\\]|\\.)++)>|(?P<plain>(?!<)(?:{_PLAIN}|{_IN_BRACKETS})++)){_TITLE}\s*+\)",
+)
+_AUTOLINK = re.compile(r"<((?:https?|tg|max|tel|mailto):[^\s<>]++)>", re.IGNORECASE)
+_BRACKET = re.compile(rf"\\.|[\[\]]|{_AUTOLINK.pattern}", re.DOTALL | re.IGNORECASE)
+_EMAIL = re.compile(r"<([\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})>")
 # Any indentation is accepted, because normalisation removes it.
 _GAP = r"[ \t\v\f\x1c-\x1f]"
 _BLANK = re.compile(rf"{_GAP}*\n")
 _QUOTED = re.compile(rf"{_GAP}*> ?")
 _HEADING = re.compile(rf"{_GAP}*#{{1,6}}{_GAP}+(?=\S)")
-_FENCE = re.compile(rf"{_GAP}*(?=`{{3}})")
+_HEADING_END = re.compile(rf"{_GAP}#+{_GAP}*$")
+_FENCE = re.compile(rf"{_GAP}*(?P<run>`{{3,}}|~{{3,}})(?P<info>[^\n]*)")
+_CLOSING_FENCE = re.compile(rf"^{_GAP}*+(?P<run>`{{3,}}+|~{{3,}}+){_GAP}*+$", re.MULTILINE)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_DEPTH = 2
+"""A quote in a quote is parsed so that it can be reported; a third level is text."""
+_FENCE_TICKS = 3
 
 
 def read_markdown(text: str) -> tuple[Marked, str | None]:
@@ -63,15 +77,25 @@ def read_markdown_closely(text: str) -> tuple[Marked, str | None, str | None]:
 
 
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Ranges that may be code, marks included: everything parsed as code, and slightly more in quotes."""
-    at, ticks = 0, _Ticks(text)
+    """Ranges that are parsed as code, marks included; in a quote also the quote marks in between."""
+    yield from _code_spans(text, 0)
+
+
+def _code_spans(text: str, depth: int) -> Iterator[tuple[int, int]]:
+    at, fences = 0, _Fences(text)
     while at < len(text):
         starts_line = at == 0 or text[at - 1] == "\n"
-        opening = _fence_at(text, at) if starts_line else None
-        if opening and (end := _fence_end(text, at, ticks)):
-            yield opening.start(), end
+        if starts_line and (fence := fences.at(at)):
+            end = fence.end
+            yield fence.start, end
+        elif starts_line and depth < _DEPTH and _QUOTED.match(text, at):
+            quote = _quote_at(text, at)
+            end = quote.end
+            for since, until in _code_spans(quote.text, depth + 1):
+                yield quote.place(since), quote.place(until - 1) + 1
         else:
-            end = _prose_end(text, at) if starts_line else _paragraph_end(text, at)
+            is_heading = starts_line and _HEADING.match(text, at)
+            end = _line_end(text, at) if is_heading else _paragraph_end(text, at)
             for since, until in _code_within(text[at:end]):
                 yield at + since, at + until
         at = end
@@ -87,14 +111,12 @@ class _MarkdownReader:
         self.unclosed = self.unclosed or mark
 
     def blocks(self, text: str, depth: int = 0) -> None:
-        """``depth``: a quote in a quote is parsed so that it can be reported; a third level is text."""
-        at, ticks = 0, _Ticks(text)
+        at, fences = 0, _Fences(text)
         while at < len(text):
             starts_line = at == 0 or text[at - 1] == "\n"
-            at = (starts_line and self._block(text, at, depth, ticks)) or self._paragraph(text, at)
+            at = (starts_line and self._block(text, at, depth, fences)) or self._paragraph(text, at)
 
-    def link(self, since: int, address: str) -> None:
-        url = _ESCAPED.sub(r"\1", address)
+    def link(self, since: int, url: str) -> None:
         problem = wrong_address(url)
         if problem is None:
             self.out.cover("link", since, url)
@@ -102,7 +124,7 @@ class _MarkdownReader:
 
     def code(self, inner: str, ticks: int) -> None:
         since = self.out.here
-        if ticks < 3:
+        if ticks < _FENCE_TICKS:
             padded = inner[0] == inner[-1] == " " and inner.strip()
             self.out.add(inner[1:-1] if padded else inner)
             self.out.cover("code", since)
@@ -113,13 +135,16 @@ class _MarkdownReader:
         self.out.add(inner[opening.end() :].removesuffix("\n") if opening else inner)
         self.out.cover("pre", since, opening[1] if opening else "")
 
-    def _block(self, text: str, at: int, depth: int, ticks: "_Ticks") -> int:
+    def _block(self, text: str, at: int, depth: int, fences: "_Fences") -> int:
         """The end of the block that begins here; 0 when no block begins here."""
-        if depth < 2 and _QUOTED.match(text, at):
+        if depth < _DEPTH and _QUOTED.match(text, at):
             return self._quote(text, at, depth)
         if heading := _HEADING.match(text, at):
             return self._heading(text, heading.end())
-        return self._fence(text, at, ticks)
+        if fence := fences.at(at):
+            self.code(fence.inner, _FENCE_TICKS)
+            return fence.end
+        return 0
 
     def _paragraph(self, text: str, at: int) -> int:
         end = _paragraph_end(text, at)
@@ -133,30 +158,19 @@ class _MarkdownReader:
             self.out.add(text)
 
     def _quote(self, text: str, at: int, depth: int) -> int:
-        lines = []
-        while at < len(text) and (mark := _QUOTED.match(text, at)):
-            end = _line_end(text, at)
-            lines.append(text[mark.end() : end])
-            at = end
+        quote = _quote_at(text, at)
         since = self.out.here
-        self.blocks("".join(lines), depth + 1)
+        self.blocks(quote.text, depth + 1)
         self.out.cover("quote", since)
-        return at
+        return quote.end
 
     def _heading(self, text: str, at: int) -> int:
         end = _line_end(text, at)
         since = self.out.here
-        self._inline(text[at:end])
+        line = text[at:end].removesuffix("\n")
+        self._inline(_HEADING_END.sub("", line))
         self.out.cover("bold", since)
-        return end
-
-    def _fence(self, text: str, at: int, ticks: "_Ticks") -> int:
-        opening = _fence_at(text, at)
-        end = _fence_end(text, at, ticks)
-        if opening is None or not end:
-            return 0
-        size = len(opening[0])
-        self.code(text[opening.end() : end - size], size)
+        self.out.add(text[at + len(line) : end])
         return end
 
 
@@ -181,7 +195,8 @@ class _Inline:
         """The height of the stack that was searched without a match, by the kind of the run."""
         self._unclosed: set[int] = set()
         self._ticks = _Ticks(text)
-        self._brackets = {} if in_link else _brackets(text)
+        self._is_in_link = in_link
+        self._links = {} if in_link else _links(text)
 
     def read(self) -> None:
         at = 0
@@ -200,6 +215,10 @@ class _Inline:
                 return self._code(at)
             case "[":
                 return self._link(at)
+            case "<":
+                return self._autolink(at)
+            case "&":
+                return self._reference(at)
             case "http://" | "https://":
                 return self._literal(BARE_ADDRESS.match(self._text, at) or mark)
             case _:
@@ -214,8 +233,10 @@ class _Inline:
         return found.end()
 
     def _escape(self, at: int) -> int:
+        """A backslash at the end of a line, except the last one, is a line break, as the line break itself is."""
         following = self._text[at + 1 : at + 2]
-        self._add(following if following in PUNCTUATION else "\\" + following)
+        is_mark = following in PUNCTUATION or (following == "\n" and (self._is_in_link or at + 2 < len(self._text)))
+        self._add(following if is_mark else "\\" + following)
         return at + 1 + len(following)
 
     def _code(self, at: int) -> int:
@@ -231,15 +252,33 @@ class _Inline:
         return end + size
 
     def _link(self, at: int) -> int:
-        close = self._brackets.get(at)
-        address = _ADDRESS.match(self._text, close + 1) if close is not None else None
-        if address is None:
+        found = self._links.get(at)
+        if found is None:
             self._add("[")
             return at + 1
+        close, address = found
         since = self._out.here
         _Inline(self._reader, self._text[at + 1 : close], in_link=True).read()
-        self._reader.link(since, address[1])
+        self._reader.link(since, _url(address["quoted"] or address["plain"]))
         return address.end()
+
+    def _autolink(self, at: int) -> int:
+        """A URL or an e-mail address in angle brackets; platforms find the latter themselves."""
+        url = _AUTOLINK.match(self._text, at)
+        found = url or _EMAIL.match(self._text, at)
+        if found is None:
+            self._add("<")
+            return at + 1
+        since = self._out.here
+        self._add(found[1])
+        if url and not self._is_in_link:
+            self._reader.link(since, url[1])
+        return found.end()
+
+    def _reference(self, at: int) -> int:
+        found = REFERENCE.match(self._text, at)
+        self._add(character_of(found) if found else "&")
+        return found.end() if found else at + 1
 
     def _run(self, at: int) -> int:
         """A run of one character closes what it can and opens with the rest."""
@@ -327,16 +366,30 @@ def _is_pair(opener: _Opener, character: str, size: int, opens: bool) -> bool:
     return not (either and _min_run(character) == 1 and (opener.size + size) % 3 == 0 and (opener.size % 3 or size % 3))
 
 
-def _brackets(text: str) -> dict[int, int]:
-    """The closing bracket of each opening bracket that has one."""
-    pairs: dict[int, int] = {}
+def _links(text: str) -> dict[int, tuple[int, re.Match[str]]]:
+    """By the opening bracket of each link: its closing bracket and its address. Brackets in code do not count.
+
+    A link contains no link: the inner one counts.
+    """
+    links: dict[int, tuple[int, re.Match[str]]] = {}
     open_: list[int] = []
+    code = list(_code_within(text)) if "](" in text else []
+    ends = [end for _, end in code]
+    after = 0
     for found in _BRACKET.finditer(text):
+        at = found.start()
+        place = bisect_right(ends, at)
+        if at < after or (place < len(code) and code[place][0] <= at):
+            continue
         if found[0] == "[":
-            open_.append(found.start())
+            open_.append(at)
         elif found[0] == "]" and open_:
-            pairs[open_.pop()] = found.start()
-    return pairs
+            opening = open_.pop()
+            if address := _ADDRESS.match(text, at + 1):
+                links[opening] = at, address
+                after = address.end()
+                open_.clear()
+    return links
 
 
 class _Ticks:
@@ -362,27 +415,103 @@ class _Ticks:
         return self._runs
 
 
-def _fence_at(text: str, at: int) -> re.Match[str] | None:
-    fence = _FENCE.match(text, at)
-    return _TICKS.match(text, fence.end()) if fence else None
+class _Fence(Struct, frozen=True):
+    """A block of code with its marks, without the indentation before them."""
+
+    start: int
+    end: int
+    inner: str
 
 
-def _fence_end(text: str, at: int, ticks: _Ticks) -> int:
-    """The end of the fence that begins here; 0 when no fence begins here."""
-    opening = _fence_at(text, at)
-    end = ticks.closing(opening) if opening else -1
-    return end + len(opening[0]) if opening and end >= 0 else 0
+class _Fences:
+    """The fences of a text.
+
+    A fence ends at a line with only its mark, at least as long. In chats the mark also follows the last line of the
+    code, or the whole fence is in one line; this is allowed for backticks, if there is no such line.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ticks = _Ticks(text)
+        self._closing: dict[str, list[tuple[int, int]]] | None = None
+        """The start of each closing line, and the end of its mark, by the mark."""
+        self._unclosed: dict[str, int] = {}
+        """The smallest size of each mark that is known to have no end from here on."""
+
+    def at(self, at: int) -> _Fence | None:
+        """The fence that begins in the line at this position."""
+        opening = _FENCE.match(self._text, at)
+        if opening is None:
+            return None
+        return self._by_lines(opening) or self._by_ticks(opening)
+
+    def _by_lines(self, opening: re.Match[str]) -> _Fence | None:
+        mark = opening["run"][0]
+        closing = None if mark in opening["info"] else self._closing_line(opening)
+        if closing is None:
+            return None
+        start, end = closing
+        inner = self._text[opening.end("run") : start]
+        return _Fence(opening.start("run"), end, inner) if inner.strip() else None
+
+    def _by_ticks(self, opening: re.Match[str]) -> _Fence | None:
+        ticks = _TICKS.match(self._text, opening.start("run"))
+        end = self._ticks.closing(ticks) if ticks else -1
+        if ticks is None or end < 0:
+            return None
+        return _Fence(ticks.start(), end + len(ticks[0]), self._text[ticks.end() : end])
+
+    def _closing_line(self, opening: re.Match[str]) -> tuple[int, int] | None:
+        mark, size = opening["run"][0], len(opening["run"])
+        if size >= self._unclosed.get(mark, len(self._text)):
+            return None
+        lines = self._closing_lines()[mark]
+        for place in range(bisect_left(lines, (opening.end(), 0)), len(lines)):
+            start, end = lines[place]
+            if end - size >= start and self._text.startswith(mark * size, end - size):
+                return start, end
+        self._unclosed[mark] = size
+        return None
+
+    def _closing_lines(self) -> dict[str, list[tuple[int, int]]]:
+        if self._closing is None:
+            self._closing = {"`": [], "~": []}
+            for line in _CLOSING_FENCE.finditer(self._text):
+                self._closing[line["run"][0]].append((line.start(), line.end("run")))
+        return self._closing
 
 
-def _prose_end(text: str, at: int) -> int:
-    """The end of the heading, quote or paragraph that begins here."""
-    if _HEADING.match(text, at):
-        return _line_end(text, at)
-    if not _QUOTED.match(text, at):
-        return _paragraph_end(text, at)
-    while at < len(text) and _QUOTED.match(text, at):
+class _Quote(Struct, frozen=True):
+    """The lines of a quote without their marks."""
+
+    text: str
+    end: int
+    starts: tuple[int, ...]
+    """Where each line begins in the text of the quote."""
+    places: tuple[int, ...]
+    """Where each line begins in the whole text, after its mark."""
+
+    def place(self, at: int) -> int:
+        """The position in the whole text."""
+        line = bisect_right(self.starts, at) - 1
+        return self.places[line] + at - self.starts[line]
+
+
+def _quote_at(text: str, at: int) -> _Quote:
+    lines, starts, places = list[str](), list[int](), list[int]()
+    length = 0
+    while at < len(text) and (mark := _QUOTED.match(text, at)):
         at = _line_end(text, at)
-    return at
+        lines.append(text[mark.end() : at])
+        starts.append(length)
+        places.append(mark.end())
+        length += len(lines[-1])
+    return _Quote("".join(lines), at, tuple(starts), tuple(places))
+
+
+def _url(address: str) -> str:
+    unescaped = REFERENCE.sub(character_of, address) if "&" in address else address
+    return _ESCAPED.sub(r"\1", unescaped).replace(" ", "%20")
 
 
 def _code_within(text: str) -> Iterator[tuple[int, int]]:

@@ -66,7 +66,9 @@ class Entity(Struct, frozen=True):
 
     def clipped(self, start: int, end: int) -> "Entity":
         """Its part between ``start`` and ``end``, with positions counted from ``start``."""
-        return Entity(self.kind, max(self.start, start) - start, min(self.end, end) - start, self.value, self.format)
+        first = self.start if self.start > start else start
+        last = self.end if self.end < end else end
+        return Entity(self.kind, first - start, last - start, self.value, self.format)
 
 
 class Marked(Struct, frozen=True):
@@ -104,9 +106,15 @@ def tidy(text: str, entities: Iterable[Entity]) -> Marked:
     code = [gaps.trimmed(entity) for entity in visible if entity.kind in CODE]
     edges = _Edges(code)
     trimmed = [*code, *(edges.kept(entity, gaps.trimmed(entity)) for entity in visible if entity.kind not in CODE)]
-    kept = [entity.clipped(0, end) for entity in trimmed if entity.start < min(entity.end, end)]
-    lead = min(len(text) - len(text.lstrip(EDGE)), min((entity.start for entity in kept), default=end), end)
-    return Marked(text[lead:end], in_order({entity.moved(-lead) for entity in kept}))
+    kept = {
+        entity if entity.end <= end else entity.clipped(0, end)
+        for entity in trimmed
+        if entity.start < entity.end and entity.start < end
+    }
+    lead = min(len(text) - len(text.lstrip(EDGE)), end)
+    if lead and kept:
+        lead = min(lead, *(entity.start for entity in kept), end)
+    return Marked(text[lead:end], in_order({entity.moved(-lead) for entity in kept} if lead else kept))
 
 
 class _Edges:
@@ -118,6 +126,8 @@ class _Edges:
         self._ends = sorted(one.end for one in seen)
 
     def kept(self, entity: Entity, trimmed: Entity) -> Entity:
+        if not self._starts:
+            return trimmed
         first, after = bisect_left(self._starts, entity.start), bisect_right(self._ends, entity.end)
         start = min([trimmed.start, *self._starts[first : first + 1]])
         end = max([trimmed.end, *self._ends[max(0, after - 1) : after]])

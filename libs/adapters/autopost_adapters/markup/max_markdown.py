@@ -1,8 +1,8 @@
 """Markdown for MAX, where it is unambiguous.
 
 MAX publishes no grammar, so only Markdown that every parser reads the same way is written. A mark inside a word or over
-a line break is not written here, nor is anything that needs a fence, a quote, a backslash or a link after an
-exclamation mark; the caller uses HTML for them.
+a line break is not written here, nor is anything that needs a fence, a quote, a backslash, an indented line or a link
+after an exclamation mark; the caller uses HTML for them.
 """
 
 import re
@@ -19,8 +19,9 @@ _TAGS: dict[Kind, tuple[str, str]] = {
     "highlight": ("^^", "^^"),
     "code": ("`", "`"),
 }
-_SPECIAL = re.compile(r"[\\`*_\[\]]|([~+^|])(?=\1)|(?<=([~+^|]))\2|(?m:^[^\S\n]*)[#>]")
-_UNSAFE_IN_ADDRESS = re.compile(r"[\s()<>\\]")
+_SPECIAL = re.compile(r"[\\`*_\[\]]|<(?=[A-Za-z/!?])|&(?=[#\w])|([~+^|])(?=\1)|(?<=([~+^|]))\2|(?m:^[^\S\n]*)[#>]")
+_INDENTED = re.compile(r"^[ \t]", re.MULTILINE)
+_UNSAFE_IN_ADDRESS = re.compile(r"[\s()<>\\]|&(?=[#\w])")
 
 
 def escape(text: str) -> str:
@@ -34,7 +35,7 @@ def write_markdown(marked: Marked) -> str | None:
     if not known or "\r" in marked.text or not _is_certain(marked):
         return None
     written = write(marked, _tags, _write_text)
-    if "\\" in written or "![" in written:
+    if "\\" in written or "![" in written or _INDENTED.search(marked.text):
         return None
     return written if read_markdown(written) == (marked, None) else None
 

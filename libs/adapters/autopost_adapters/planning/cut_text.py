@@ -19,6 +19,8 @@ ELLIPSIS = "…"
 
 Fits = Callable[[Marked], bool]
 
+_FIRST_GUESS = 200
+"""Places in a piece with markup: with many entities a piece is short, and a long one costs much to measure."""
 _PARAGRAPH, _LINE, _SENTENCE, _WORD, _CHARACTER = range(5)
 _GAP = re.compile(f"[{EDGE}]+")
 _SENTENCE_END = re.compile(r"[.!?…][\"'»”’)\]]*\Z")
@@ -84,7 +86,8 @@ class _Whole:
         def is_good(at: int) -> bool:
             return fits(self.part(at).followed_by(ending))
 
-        reach = self._guess = _furthest(places, is_good, self._guess or len(places))
+        guess = self._guess or (min(len(places), _FIRST_GUESS) if self._marked.entities else len(places))
+        reach = self._guess = _furthest(places, is_good, guess)
         if reach and places[reach - 1] == len(self._marked.text):
             return places[reach - 1]
         for at in self._by_preference(places[:reach], preference):

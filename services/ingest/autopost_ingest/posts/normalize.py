@@ -38,6 +38,9 @@ NORMALIZATION_VERSION = 2
 _SPACES = re.compile(r"[ \t\v\f\x1c-\x1f]+")
 """Non-breaking spaces and spaces of a special width are kept, because senders use them on purpose."""
 _LINE_ENDS = re.compile(" ?\n ?")
+_LIST_INDENT = re.compile(r"(?<=\n)([ \t]++)(?=(?:[-*+•◦▪‣·–—]|[0-9]{1,9}[.)])[ \t])")
+"""Before an item it is kept: it shows which list is inside which."""
+_TAB = 4
 _BLANK_LINES = re.compile(r"\n{3,}")
 _CODE_BEGINS = re.compile(r"<(pre|code)\b", re.IGNORECASE)
 _CODE_ENDS = {tag: re.compile(rf"</{tag}\b", re.IGNORECASE) for tag in ("pre", "code")}
@@ -177,6 +180,13 @@ def _is_tidy(text: str) -> bool:
 
 
 def _collapsed(text: str) -> str:
+    texts_and_indents = _LIST_INDENT.split(text)
+    texts_and_indents[::2] = map(_without_gaps, texts_and_indents[::2])
+    texts_and_indents[1::2] = [indent.expandtabs(_TAB) for indent in texts_and_indents[1::2]]
+    return "".join(texts_and_indents)
+
+
+def _without_gaps(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", _LINE_ENDS.sub("\n", _SPACES.sub(" ", text)))
 
 

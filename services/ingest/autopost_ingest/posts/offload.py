@@ -43,7 +43,7 @@ SMALL_MARKUP = 2_000
 """Characters compiled in this process: at worst 8 µs each, apart from markup characters."""
 SMALL_SIGNS = 400
 """Markup characters compiled in this process: at worst 40 µs each; ordinary posts have fewer."""
-SIGNS: Mapping[ParseMode | None, str] = {None: "", "HTML": "<&", "Markdown": "*_~`[<\\+^|>#"}
+SIGNS: Mapping[ParseMode | None, str] = {None: "", "HTML": "<&", "Markdown": "*_~`[<\\+^|>#&"}
 SMALL_ADDRESSES = 4_000
 """Characters of URLs normalised in this process: at worst 2 µs each; a character of text takes a sixteenth of that."""
 INLINE = timedelta(milliseconds=10).total_seconds()
