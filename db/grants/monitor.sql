@@ -6,6 +6,7 @@ GRANT EXECUTE ON FUNCTION
     advance_relay(uuid, bigint, bigint),
     finish_media_deletion(uuid, text, uuid),
     check_writes(),
+    circuit_counts(),
     checkpoint_deliveries(text, int),
     count_alerts(),
     mark_media_for_deletion(text, interval, interval, bigint, interval, jsonb, int),

@@ -32,7 +32,10 @@ def channel() -> None:
 @PLATFORM
 @reading
 def list_(options: CommonOptions, rate_group: str | None, platform: str | None) -> None:
-    """List channels with their state (open, full, cooling, window_closed, paused, disabled) and when it ends."""
+    """List channels with their state and when it ends.
+
+    States: open, full, cooling, outage, window_closed, paused, disabled.
+    """
 
     async def look() -> list[Row]:
         async with operator_gateway(options) as gateway:

@@ -11,6 +11,7 @@ RELEASED = {
     "settings": "not automatic: change the settings",
     "commit": "automatic, when a send in progress ends",
     "monitor": "automatic, the monitor releases it in its next run; to release it now:",
+    "platform": "automatic, when the platform answers: it is asked again every minute, or sooner",
     "dispatcher": "automatic, when a dispatcher claims it",
     "ingest": "automatic, when an ingest worker takes it",
 }

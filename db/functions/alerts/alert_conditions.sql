@@ -2,7 +2,7 @@
 --
 -- thresholds   {"dead", "failed_permanent", "paused_channels", "cooled_groups", "oldest_due", "pull_sources",
 --               "staged_posts", "bot_outbox", "bot_errors", "orphan_events", "relay_lag", "event_partitions",
---               "refused_claims", "set_aside", "provider_waits"}: numbers,
+--               "refused_claims", "set_aside", "provider_waits", "open_circuits"}: numbers,
 --              durations in seconds; null or missing switches a condition off. And "staged_deadline", in seconds too:
 --              how long the media of a post may take over all its attempts
 -- found        how many things the condition concerns; the function of each condition says what is counted
@@ -28,7 +28,7 @@ AS $$
             dead bigint, failed_permanent bigint, paused_channels bigint, cooled_groups bigint, oldest_due numeric,
             pull_sources bigint, staged_posts numeric, bot_outbox numeric, bot_errors bigint, orphan_events bigint,
             relay_lag numeric, event_partitions numeric, refused_claims numeric, staged_deadline numeric,
-            set_aside bigint, provider_waits numeric)
+            set_aside bigint, provider_waits numeric, open_circuits bigint)
     )
     SELECT 'dead', c.workspace_id, c.found, t.dead, c.since, c.causes
     FROM t, condition_dead(t.dead) AS c
@@ -75,4 +75,7 @@ AS $$
     UNION ALL
     SELECT 'provider_waits', c.workspace_id, c.found, t.provider_waits, c.since, c.causes
     FROM t, condition_provider_waits(make_interval(secs => t.provider_waits::double precision)) AS c
+    UNION ALL
+    SELECT 'open_circuits', c.workspace_id, c.found, t.open_circuits, c.since, c.causes
+    FROM t, condition_open_circuits(t.open_circuits) AS c
 $$;

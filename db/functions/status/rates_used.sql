@@ -4,6 +4,7 @@
 --             counts in full
 -- allowed     null when the group has no rate
 -- until       while the group is cooled down: when that ends
+-- away        while its circuit is not closed: {"since", "code", "probe_at"}
 -- workspace_id null: those of all workspaces
 CREATE OR REPLACE FUNCTION rates_used(p_workspace_id uuid, p_window interval)
 RETURNS TABLE (
@@ -13,7 +14,8 @@ RETURNS TABLE (
     channels bigint,
     used numeric,
     allowed numeric,
-    until timestamptz
+    until timestamptz,
+    away jsonb
 )
 LANGUAGE sql
 STABLE
@@ -46,7 +48,9 @@ AS $$
     SELECT c.workspace_id, c.platform, c.rate_group, count(*),
            round((coalesce(sum(k.calls), 0) / extract(epoch FROM p_window))::numeric, 2),
            nullif(g.rate_rps, 0),
-           CASE WHEN g.next_allowed_at > clock.now + interval '1 second' THEN g.next_allowed_at END
+           CASE WHEN g.next_allowed_at > clock.now + interval '1 second' THEN g.next_allowed_at END,
+           CASE WHEN g.circuit <> 'closed' THEN jsonb_build_object(
+               'since', g.opened_at, 'code', g.outage_error ->> 'code', 'probe_at', g.probe_at) END
     FROM clock, channels c
     LEFT JOIN platform_limits g
       ON g.workspace_id = c.workspace_id
@@ -56,5 +60,6 @@ AS $$
       ON k.workspace_id = c.workspace_id
      AND k.channel_id = c.channel_id
     WHERE p_workspace_id IS NULL OR c.workspace_id = p_workspace_id
-    GROUP BY c.workspace_id, c.platform, c.rate_group, g.rate_rps, g.next_allowed_at, clock.now
+    GROUP BY c.workspace_id, c.platform, c.rate_group, g.rate_rps, g.next_allowed_at, g.circuit, g.opened_at, g.outage_error,
+             g.probe_at, clock.now
 $$;

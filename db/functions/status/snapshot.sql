@@ -11,7 +11,7 @@
 --    "channels":    [{"channel_id", "platform", "title", "state", "reason", "until", "waiting", "held", "sending",
 --                     "oldest_due_at", "error_streak"}]}]}
 --
--- state        disabled, paused, window_closed, cooling (the group's or channel's gate is over a second away), full
+-- state        disabled, paused, window_closed, outage (the platform does not answer its rate group), cooling (the group's or channel's gate is over a second away), full
 --              (max_parallel), open: the first that applies. reason: the error or the operator's reason that closed
 --              it. until: when it opens by itself; null when it does not, or when that depends on a send.
 -- workspace_id null: all of them, and of the channels only those that are not open
@@ -53,7 +53,7 @@ AS $$
         GROUP BY l.workspace_id, l.channel_id
     ), channel_states AS MATERIALIZED (
         SELECT c.workspace_id, c.channel_id, c.platform, c.title, c.error_streak, s.state, n.waiting, n.held,
-               n.sending, n.oldest_due_at,
+               n.sending, n.oldest_due_at, g.outage_error ->> 'code' AS outage,
                CASE s.state
                    WHEN 'paused' THEN c.paused_until
                    WHEN 'window_closed' THEN o.opens_at
@@ -76,6 +76,7 @@ AS $$
                 WHEN NOT c.enabled THEN 'disabled'
                 WHEN c.paused_until > clock.now THEN 'paused'
                 WHEN o.opens_at > clock.now THEN 'window_closed'
+                WHEN g.circuit <> 'closed' THEN 'outage'
                 WHEN o.gate > clock.now + interval '1 second' THEN 'cooling'
                 WHEN n.sending >= c.max_parallel THEN 'full'
                 ELSE 'open'
@@ -124,7 +125,7 @@ AS $$
             CROSS JOIN LATERAL (
                 SELECT jsonb_agg(jsonb_build_object(
                     'channel_id', s.channel_id, 'platform', s.platform, 'title', s.title, 'state', s.state,
-                    'reason', closed.reason, 'until', s.until, 'waiting', coalesce(s.waiting, 0),
+                    'reason', coalesce(closed.reason, s.outage), 'until', s.until, 'waiting', coalesce(s.waiting, 0),
                     'held', coalesce(s.held, 0), 'sending', coalesce(s.sending, 0),
                     'oldest_due_at', s.oldest_due_at, 'error_streak', s.error_streak
                 ) ORDER BY s.platform, s.title, s.channel_id) AS list

@@ -1,7 +1,7 @@
 -- status_report(workspace_id, window) -> all that the status page shows, as one document
 --
 -- {"at", "window", "workspaces": as snapshot has them,
---  "rates":   [{"workspace_id", "platform", "rate_group", "channels", "used", "allowed", "until"}]   calls per second
+--  "rates":   [{"workspace_id", "platform", "rate_group", "channels", "used", "allowed", "until", "away"}]   calls per second
 --  "staged":  [{"workspace_id", "waiting", "oldest_at"}]       accepted, media still to be fetched
 --  "alerts":  [{"alert_id", "workspace_id", "condition", "count", "threshold", "since", "opened_at", "causes"}]   open
 --  "notices": [{"target", "waiting", "oldest_at", "error"}]    of alerts, not delivered yet

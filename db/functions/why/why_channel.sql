@@ -4,12 +4,13 @@
 -- channel_opens_at, slot_gate for the channel and for its rate group, and its places.
 --
 -- gate          workspace_paused | workspace_disabled | set_aside | channel_disabled | channel_paused | window |
---               claim_blocked | group_cooldown | group_slot | channel_slot | max_parallel: see why_precedence
+--               claim_blocked | platform_outage | group_cooldown | group_slot | channel_slot | max_parallel: see why_precedence
 -- since         when it closed; null when that is not recorded
 -- until         when it opens by itself; null when it does not. max_parallel: the first lease in the channel that ends,
 --               usually its send ends long before
 -- claim_blocked: for five seconds no claim has got the lock of the workspace, and a backend holds it now
--- released_by   operator | settings | time | commit | monitor
+-- platform_outage: the circuit of the rate group is open or half (cause.probe_at: the next probe), or the group stalls
+-- released_by   operator | settings | time | commit | monitor | platform
 -- command       what to type; null when there is nothing to do but wait
 -- cause         what closed it: {"code", "operator", "reason", "rate_rps", "sending", "max_parallel", …}
 --
@@ -106,6 +107,20 @@ AS $$
         CROSS JOIN refused_claims('5 seconds', p_workspace_id, clock.now) AS r
         CROSS JOIN chosen c
         WHERE r.blocking_pid IS NOT NULL
+        UNION ALL
+        SELECT c.channel_id, 'platform_outage', g.opened_at,
+               CASE WHEN g.circuit = 'closed' THEN g.stalled_until END, 'platform', NULL,
+               jsonb_strip_nulls(jsonb_build_object(
+                   'platform', g.platform, 'rate_group', g.rate_group,
+                   'circuit', CASE WHEN g.circuit = 'closed' THEN 'stalled' ELSE g.circuit::text END,
+                   'code', g.outage_error ->> 'code', 'probes', nullif(g.probes, 0),
+                   'probe_at', CASE WHEN g.circuit = 'open' THEN g.probe_at END))
+        FROM clock, chosen c
+        JOIN platform_limits g
+          ON g.workspace_id = p_workspace_id
+         AND g.platform = c.platform
+         AND g.rate_group = c.rate_group
+        WHERE claimable_at(g.circuit, g.stalled_until) > clock.now
         UNION ALL
         SELECT c.channel_id, CASE WHEN g.cooling THEN 'group_cooldown' ELSE 'group_slot' END, g.updated_at,
                nullif(g.base, 'infinity'), CASE WHEN isfinite(g.base) THEN 'time' ELSE 'settings' END, NULL,

@@ -9,5 +9,5 @@ LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 AS $$
     SELECT '{workspace_disabled,workspace_paused,set_aside,channel_disabled,channel_paused,schedule,window,retry_backoff,
-             hold,claim_blocked,group_cooldown,group_slot,channel_slot,max_parallel,lease,staged_media,queued_behind}'::text[]
+             hold,claim_blocked,platform_outage,group_cooldown,group_slot,channel_slot,max_parallel,lease,staged_media,queued_behind}'::text[]
 $$;

@@ -14,6 +14,12 @@ class Depth(Struct, frozen=True):
     oldest_due_seconds: float
 
 
+class CircuitCount(Struct, frozen=True):
+    platform: str
+    circuit: str
+    rate_groups: int
+
+
 class WorkspaceBacklog(Struct, frozen=True):
     """The queue of one workspace, or of all others together."""
 
@@ -44,6 +50,10 @@ class Gateway:
     async def queue_depth(self) -> list[Depth]:
         rows = await self._database.fetch("SELECT * FROM queue_depth()")
         return [Depth(row["status"], row["deliveries"], row["oldest_due_seconds"]) for row in rows]
+
+    async def circuit_counts(self) -> list[CircuitCount]:
+        rows = await self._database.fetch("SELECT * FROM circuit_counts()")
+        return [CircuitCount(*row) for row in rows]
 
     async def queue_by_workspace(self, limit: int) -> list[WorkspaceBacklog]:
         rows = await self._database.fetch("SELECT * FROM queue_by_workspace($1)", limit)

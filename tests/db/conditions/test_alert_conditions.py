@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from db.support.builders import Tenant, permanent
+from db.support.builders import Tenant, permanent, sent
+from db.support.circuits import no_answer
 from db.support.operators import Operator, dead, refused
 from db.support.operators import held as held_by_doubt
 from harness.databases import Database
@@ -51,6 +52,19 @@ async def cooled_groups(tenant: Tenant, count: int) -> None:
             await tenant.backlog(channel, 1)
         claims = await tenant.claim()
         await tenant.commit(*(permanent(claim, "channel", code="unauthorized") for claim in claims))
+
+
+async def outages(tenant: Tenant, count: int) -> None:
+    """One delivery on hold in each, two that wait, and one more that has been sent."""
+    for number in range(count):
+        group = f"away-{number}"
+        await tenant.group(None, name=group)
+        holds = await tenant.channel(rate_group=group, on_ambiguous="hold")
+        waits = await tenant.channel(rate_group=group)
+        await tenant.backlog(holds, 1)
+        await tenant.backlog(waits, 3)
+        first, *rest = sorted(await tenant.claim(), key=lambda claim: claim["channel_id"] == waits)
+        await tenant.commit(sent(rest[0]), *(no_answer(claim) for claim in (first, *rest[1:])))
 
 
 async def overdue(tenant: Tenant, seconds: int) -> None:
@@ -142,6 +156,7 @@ ALL: dict[str, tuple[Arrange, Any, int, int, int, dict[str, Any]]] = {
     "failed_permanent": (refused_ones, 4, 4, 5, 5, {"name": "Shut", "code": "chat_not_found", "count": 5}),
     "paused_channels": (paused_channels, 2, 2, 3, 3, {}),
     "cooled_groups": (cooled_groups, 1, 0, 1, 1, {"name": "telegram bot-0", "code": "unauthorized", "count": 3}),
+    "open_circuits": (outages, 2, 1, 2, 2, {"code": "http_502"}),
     "oldest_due": (overdue, 10 * MINUTE, 9 * MINUTE, 11 * MINUTE, 1, {"name": "Slow", "count": 1}),
     "pull_sources": (failing_source, 5, 4, 5, 1, {"name": "feed", "code": "http_500", "count": 5}),
     "staged_posts": (staged, 15 * MINUTE, 14 * MINUTE, 16 * MINUTE, 1, {"name": "untaken", "count": 1}),
@@ -183,6 +198,27 @@ async def test_a_condition_that_is_switched_off_never_holds(tenant: Tenant, cond
 
     assert await conditions(tenant, **{condition: None}) == {}
     assert await conditions(tenant) == {}
+
+
+async def test_an_outage_says_since_when_and_what_is_held(tenant: Tenant) -> None:
+    await outages(tenant, 1)
+    row = await tenant.db.fetchrow("SELECT opened_at FROM platform_limits WHERE workspace_id = $1", tenant.workspace)
+    assert row
+
+    held = (await conditions(tenant, open_circuits=1))["open_circuits"]
+
+    since = row["opened_at"]
+    assert held["since"] == since
+    assert held["causes"] == [
+        {"name": f"telegram away-0 (since {since.astimezone(UTC):%H:%M}, 2 waiting, 1 on hold)", "code": "http_502"}
+    ]
+
+
+async def test_a_group_without_channels_is_no_outage(tenant: Tenant) -> None:
+    await outages(tenant, 1)
+    await tenant.db.execute("UPDATE channels SET rate_group = 'bot' WHERE workspace_id = $1", tenant.workspace)
+
+    assert await conditions(tenant, open_circuits=1) == {}
 
 
 async def test_a_post_that_is_tried_again_and_again_is_stuck_at_the_deadline_that_is_configured(tenant: Tenant) -> None:

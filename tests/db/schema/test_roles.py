@@ -68,6 +68,7 @@ ROLES = {
         "advance_relay",
         "finish_media_deletion",
         "checkpoint_deliveries",
+        "circuit_counts",
         "count_alerts",
         "mark_media_for_deletion",
         "mark_orphan_objects",

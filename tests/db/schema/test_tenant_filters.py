@@ -35,8 +35,8 @@ WHOLE_INSTALLATION = {
     # targets of alerts belong to the installation
     *("abandon_notices", "count_alerts", "evaluate_alerts", "status_report", "send_snapshot"),
     *("condition_provider_waits", "condition_set_aside"),
-    # a metric of all of them
-    "queue_by_workspace",
+    # metrics of all of them
+    *("circuit_counts", "queue_by_workspace"),
     # workers serve whoever is due
     *("claim_pull_sources", "due_workspaces", "lease_staged_posts"),
     # any dispatcher asks the platforms of everybody

@@ -51,8 +51,13 @@ async def test_the_errors_of_the_window_are_named_the_most_frequent_first(tenant
 
 
 async def test_every_channel_says_how_it_stands_why_and_until_when(tenant, operator):
-    names = ["cooling", "disabled", "full", "open", "paused", "window"]
+    names = ["away", "cooling", "disabled", "full", "open", "paused", "window"]
     channels = {name: await tenant.channel(title=name, max_parallel=1) for name in names}
+    await tenant.set_channel(channels["away"], "rate_group = 'away'")
+    await tenant.db.execute(
+        "UPDATE platform_limits SET circuit = 'open', opened_at = now(), probe_at = now(), "
+        """outage_error = '{"code": "http_502"}' WHERE rate_group = 'away'"""
+    )
     await tenant.set_channel(channels["window"], """window_mode = 'windowed', posting_window = '{"mon": []}'""")
     waiting = {name: (await tenant.backlog(channel, 1))[0] for name, channel in channels.items()}
     await tenant.set_delivery(waiting["paused"], "not_before = now() - interval '2 days'")
@@ -67,6 +72,7 @@ async def test_every_channel_says_how_it_stands_why_and_until_when(tenant, opera
 
     states = [(row["title"], row["state"], row["reason"], row["waiting"], row["sending"]) for row in seen["channels"]]
     assert states == [
+        ("away", "outage", "http_502", 1, 0),
         ("cooling", "cooling", None, 1, 0),
         ("disabled", "disabled", "because", 1, 0),
         ("full", "full", None, 0, 1),
@@ -78,7 +84,7 @@ async def test_every_channel_says_how_it_stands_why_and_until_when(tenant, opera
     assert datetime.fromisoformat(until["paused"]) == (await tenant.state(channels["paused"]))["paused_until"]
     assert datetime.fromisoformat(until["cooling"]) > datetime.now(UTC)
     assert until["window"] == "infinity"
-    assert {until[name] for name in ("disabled", "full", "open")} == {None}
+    assert {until[name] for name in ("away", "disabled", "full", "open")} == {None}
     assert seen["oldest_due"]["channel_id"] == str(channels["open"])
 
 

@@ -58,6 +58,13 @@ class World:
                 assert await self.operator.resolve(UUID(delivery), "resend") == "resent"
             case "time", []:
                 self.now = told["until"]
+            case "platform", []:
+                await self.tenant.db.execute(
+                    "UPDATE platform_limits g SET circuit = 'closed', opened_at = NULL, probe_at = NULL, trial = NULL, "
+                    "stalled_until = NULL FROM channels c WHERE c.workspace_id = g.workspace_id "
+                    "AND c.platform = g.platform AND c.rate_group = g.rate_group AND c.channel_id = $1",
+                    told["channel_id"],
+                )
             case "settings", []:
                 await self.tenant.set_channel(told["channel_id"], "window_mode = 'immediate'")
             case "monitor", ["autopost", "queue", "release", *_]:
@@ -106,6 +113,8 @@ async def make_world(tenant: Tenant, seed: int) -> World:
     await _some_times(world, dice)
     for channel in channels:
         await _some_gates(world, dice, channel)
+    for group in ("one", "two"):
+        await _some_outage(world, dice, group)
     status = ("active", "active", "paused", "active", "active", "disabled")[seed % 6]
     await tenant.db.execute("UPDATE workspaces SET status = $2 WHERE workspace_id = $1", tenant.workspace, status)
     await world.tick()
@@ -159,3 +168,17 @@ async def _some_gates(world: World, dice: Random, channel: UUID) -> None:
         closed = [str(today + timedelta(days=day)) for day in range(-1, dice.randrange(1, 4))]
         window = dice.choice([{**ALWAYS, "holidays": closed}, ALWAYS, {}])
         await world.tenant.set_channel(channel, "window_mode = 'windowed', posting_window = $3", json.dumps(window))
+
+
+async def _some_outage(world: World, dice: Random, group: str) -> None:
+    columns = {
+        0: "circuit = 'open', opened_at = now(), probe_at = now() + interval '1 minute'",
+        1: "circuit = 'half', opened_at = now(), probe_at = now()",
+        2: "stalled_until = now() + interval '5 seconds'",
+    }.get(dice.randrange(9))
+    if columns:
+        await world.tenant.db.execute(
+            f"UPDATE platform_limits SET {columns}, failed_deliveries = '{{}}' "
+            "WHERE workspace_id = $1 AND rate_group = $2",
+            *(world.tenant.workspace, group),
+        )

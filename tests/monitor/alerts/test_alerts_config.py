@@ -29,6 +29,7 @@ def test_the_defaults_are_those_of_the_documents() -> None:
         ("failed_perm_10m", "7", "failed_permanent", 7),
         ("paused_channels", "7", "paused_channels", 7),
         ("cooled_groups", "7", "cooled_groups", 7),
+        ("open_circuits", "7", "open_circuits", 7),
         ("oldest_due", "7m", "oldest_due", 420),
         ("pull_failures", "7", "pull_sources", 7),
         ("staged_age", "7m", "staged_posts", 420),

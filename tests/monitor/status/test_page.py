@@ -82,7 +82,7 @@ def test_nothing_that_others_wrote_becomes_markup() -> None:
         ],
         rates=[
             {"workspace_id": "0de00000-0000-4000-8000-000000000001", "platform": EVIL, "rate_group": EVIL}
-            | {"channels": 1, "used": 1.5, "allowed": 27, "until": None}
+            | {"channels": 1, "used": 1.5, "allowed": 27, "until": None, "away": None}
         ],
         notices=[{"target": EVIL, "waiting": 1, "oldest_at": AT.isoformat(), "error": EVIL}],
     )

@@ -76,3 +76,20 @@ async def test_no_workspace_is_named_unless_it_is_asked_for(gateway: Gateway, te
 
     assert await gateway.queue_depth()
     assert not [line for line in metrics.render().decode().splitlines() if str(tenants[0].workspace) in line]
+
+
+async def test_platforms_that_do_not_answer_are_counted_and_others_are_nought(
+    gateway: Gateway, tenants: list[Tenant]
+) -> None:
+    await tenants[0].db.execute(
+        "UPDATE platform_limits SET circuit = 'open', opened_at = now(), probe_at = now() WHERE workspace_id = $1",
+        tenants[0].workspace,
+    )
+    await QueueMetrics(gateway).run_once()
+
+    lines = metrics.render().decode().splitlines()
+    assert sorted(line for line in lines if line.startswith("autopost_circuits{")) == [
+        'autopost_circuits{circuit="closed",platform="telegram"} 3.0',
+        'autopost_circuits{circuit="half",platform="telegram"} 0.0',
+        'autopost_circuits{circuit="open",platform="telegram"} 1.0',
+    ]

@@ -25,6 +25,7 @@ CONDITION_TEXTS: Mapping[str, ConditionText] = {
     "cooled_groups": ConditionText(
         "{count} rate groups are paused after their platform rejected every call", "autopost auth list"
     ),
+    "open_circuits": ConditionText("{count} rate groups wait because their platform does not answer", "autopost why"),
     "oldest_due": ConditionText("deliveries wait too long in {count} channels"),
     "pull_sources": ConditionText("{count} pull sources fail repeatedly", "autopost queue errors"),
     "staged_posts": ConditionText("{count} accepted posts are stuck before the queue"),
@@ -53,6 +54,7 @@ def thresholds(config: AlertConfig) -> dict[str, Any]:
         "failed_permanent": config.alert_failed_permanent,
         "paused_channels": config.alert_paused_channels,
         "cooled_groups": config.alert_cooled_groups,
+        "open_circuits": config.alert_open_circuits,
         "oldest_due": _seconds(config.alert_oldest_due),
         "pull_sources": config.alert_pull_failures,
         "staged_posts": _seconds(config.alert_staged_age),

@@ -42,6 +42,7 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
     """Alert above this number within ten minutes."""
     alert_paused_channels: MoreThan | None = 10
     alert_cooled_groups: Count | None = 1
+    alert_open_circuits: Count | None = 1
     alert_oldest_due: Duration | None = timedelta(minutes=15)
     alert_pull_failures: Count | None = 5
     """Consecutive failures of one source."""

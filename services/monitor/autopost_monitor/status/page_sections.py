@@ -18,7 +18,7 @@ LATE = 60
 RECENTLY = "in the last ten minutes"
 """Sent deliveries are counted in this window only: a total would have to read all of them."""
 
-_WORST = {"disabled": 0, "paused": 1, "cooling": 2, "window_closed": 3, "full": 4, "open": 5}
+_WORST = {"disabled": 0, "paused": 1, "outage": 2, "cooling": 3, "window_closed": 4, "full": 5, "open": 6}
 
 
 def alerts(open_: Iterable[Row], names: Mapping[str, str], now: datetime) -> Markup:
@@ -123,6 +123,8 @@ def _rate(group: Row, now: datetime) -> Markup:
     meter = tag("meter", min=0, max=allowed, high=allowed * 0.95, value=min(used, allowed)) if allowed else None
     channels = f"{number(group['channels'])} channel{'' if group['channels'] == 1 else 's'}"
     cooled = joined(" · cooling down, ", until(group["until"], now)) if group["until"] else None
+    if away := group["away"]:
+        cooled = joined(" · the platform does not answer (", clean(away["code"]), ") since ", ago(away["since"], now))
     return tag(
         "li",
         tag("span", tag("span", group["platform"], cls=_platform(group)), " ", group["rate_group"], cls="name"),

@@ -9,6 +9,7 @@ from autopost_monitor.status.page_markup import Markup, tag
 STATES = {
     "open": ("open", "good"),
     "full": ("sending", "good"),
+    "outage": ("platform away", "bad"),
     "cooling": ("cooling down", "odd"),
     "window_closed": ("outside its window", "odd"),
     "paused": ("paused", "bad"),

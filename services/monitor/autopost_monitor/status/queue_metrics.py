@@ -1,4 +1,5 @@
-"""Metrics of the queue: its depth and the age of the oldest due delivery.
+"""Metrics of the queue: its depth, the age of the oldest due delivery, and platforms that do not
+answer.
 
 Per workspace only if configured, since each workspace adds time series.
 """
@@ -8,7 +9,7 @@ from collections.abc import Iterable
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.metrics import Observation
 
-from autopost_monitor.gateway import Depth, Gateway, WorkspaceBacklog
+from autopost_monitor.gateway import CircuitCount, Depth, Gateway, WorkspaceBacklog
 
 
 class QueueMetrics:
@@ -19,8 +20,10 @@ class QueueMetrics:
         self._workspaces = workspaces
         self._depths: list[Depth] = []
         self._backlogs: list[WorkspaceBacklog] = []
+        self._circuits: list[CircuitCount] = []
         metrics.gauge("autopost_queue_depth", "Live deliveries, by status.", self._by_status)
         metrics.gauge("autopost_queue_oldest_due_seconds", "How long the oldest due one has waited.", self._oldest)
+        metrics.gauge("autopost_circuits", "Rate groups, by platform and circuit.", self._by_circuit)
         if workspaces:
             metrics.gauge(
                 "autopost_workspace_deliveries", "Live deliveries, by workspace and state.", self._by_workspace
@@ -33,11 +36,17 @@ class QueueMetrics:
 
     async def run_once(self) -> None:
         self._depths = await self._gateway.queue_depth()
+        self._circuits = await self._gateway.circuit_counts()
         if self._workspaces:
             self._backlogs = await self._gateway.queue_by_workspace(self._workspaces)
 
     def _by_status(self) -> Iterable[Observation]:
         return [Observation(depth.deliveries, {"status": depth.status}) for depth in self._depths]
+
+    def _by_circuit(self) -> Iterable[Observation]:
+        return [
+            Observation(one.rate_groups, {"platform": one.platform, "circuit": one.circuit}) for one in self._circuits
+        ]
 
     def _oldest(self) -> float:
         return max((depth.oldest_due_seconds for depth in self._depths), default=0.0)
