@@ -1,95 +1,65 @@
-"""The Markdown of MAX: ``*`` is italic and ``**`` bold; a mark without its pair is text."""
+"""The Markdown of MAX, line by line: fences, headings and quotes; the rest is inline.
+
+MAX documents it as the usual Markdown with ``++underline++`` and ``^^highlight^^``; a quote is told line by line.
+"""
 
 import re
 
+from autopost_simulator.max.text.inline import read_inline
 from autopost_simulator.max.text.markup import MarkupBuilder
 
-_PAIRS = (
-    ("**", "strong"),
-    ("__", "strong"),
-    ("~~", "strikethrough"),
-    ("++", "underline"),
-    ("^^", "highlighted"),
-    ("*", "emphasized"),
-    ("_", "emphasized"),
-)
-_CODE = re.compile(r"```(?:\n)?(.+?)```|`([^`\n]+)`", re.DOTALL)
-_LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s]+)\)")
-_LINE = re.compile(r"(#|>) ?")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
+_OPENING = re.compile(r"(#{1,6}[ \t]+|> ?)")
 
 
 def parse_markdown(text: str) -> MarkupBuilder:
     out = MarkupBuilder()
-    _lines(text, out)
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        if at:
+            out.add("\n")
+        at = _block(lines, at, out)
     return out
 
 
-def _lines(text: str, out: MarkupBuilder) -> None:
-    at = 0
-    while at < len(text):
-        end = _line_end(text, at)
+def _block(lines: list[str], at: int, out: MarkupBuilder) -> int:
+    """Read one block and return the line after it."""
+    if fence := _fence(lines[at]):
+        return _fenced(lines, at, fence, out)
+    if opening := _OPENING.match(lines[at]):
         start = out.length
-        opening = _LINE.match(text, at, end)
-        _inline(text[opening.end() if opening else at : end], out)
-        if opening:
-            out.mark("heading" if opening[1] == "#" else "quote", start)
-        if end < len(text):
-            out.add("\n")
-        at = end + 1
+        read_inline(lines[at][opening.end() :], out)
+        out.mark("heading" if opening[1].startswith("#") else "quote", start)
+        return at + 1
+    end = at + 1
+    while end < len(lines) and lines[end].strip() and lines[at].strip() and not _begins_block(lines[end]):
+        end += 1
+    read_inline("\n".join(lines[at:end]), out)
+    return end
 
 
-def _line_end(text: str, start: int) -> int:
-    """A fenced block belongs to the line where it starts."""
-    end = text.find("\n", start)
-    for code in _CODE.finditer(text, start):
-        if end < 0 or code.start() > end:
-            break
-        if end < code.end():
-            end = text.find("\n", code.end())
-    return len(text) if end < 0 else end
+def _begins_block(line: str) -> bool:
+    return bool(_OPENING.match(line) or _fence(line))
 
 
-def _inline(text: str, out: MarkupBuilder) -> None:
-    at = 0
-    while at < len(text):
-        at = _code(text, at, out) or _link(text, at, out) or _pair(text, at, out) or _plain(text, at, out)
+def _fence(line: str) -> re.Match[str] | None:
+    found = _FENCE.fullmatch(line)
+    is_code = found is not None and found[1].startswith("`") and "`" in found[2]
+    return None if is_code else found
 
 
-def _plain(text: str, at: int, out: MarkupBuilder) -> int:
-    escaped = text[at] == "\\" and at + 1 < len(text) and not text[at + 1].isalnum()
-    out.add(text[at + escaped])
-    return at + 1 + escaped
-
-
-def _code(text: str, at: int, out: MarkupBuilder) -> int:
-    code = _CODE.match(text, at)
-    if code is None:
-        return 0
+def _fenced(lines: list[str], at: int, fence: re.Match[str], out: MarkupBuilder) -> int:
+    """A fence that is never closed goes on to the end."""
+    end = at + 1
+    while end < len(lines) and not _closes(lines[end], fence[1]):
+        end += 1
     start = out.length
-    out.add(code[1] or code[2])
+    out.add("\n".join(lines[at + 1 : end]))
     out.mark("monospaced", start)
-    return code.end()
+    return end + 1
 
 
-def _link(text: str, at: int, out: MarkupBuilder) -> int:
-    link = _LINK.match(text, at)
-    if link is None:
-        return 0
-    start = out.length
-    _inline(link[1], out)
-    out.mark("link", start, link[2])
-    return link.end()
-
-
-def _pair(text: str, at: int, out: MarkupBuilder) -> int:
-    for mark, kind in _PAIRS:
-        if not text.startswith(mark, at):
-            continue
-        inner = at + len(mark)
-        end = text.find(mark, inner + 1)
-        if end > 0 and not text[inner].isspace() and not text[end - 1].isspace():
-            start = out.length
-            _inline(text[inner:end], out)
-            out.mark(kind, start)
-            return end + len(mark)
-    return 0
+def _closes(line: str, opening: str) -> bool:
+    stripped = line.strip()
+    return len(stripped) >= len(opening) and not stripped.strip(opening[0]) and len(line) - len(line.lstrip()) < 4

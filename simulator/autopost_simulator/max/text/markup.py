@@ -44,9 +44,12 @@ class MarkupBuilder:
         self.length += utf16_length(text)
 
     def mark(self, kind: str, start: int, url: str = "") -> None:
-        if self.length <= start:
+        self.cover(kind, start, self.length, url)
+
+    def cover(self, kind: str, start: int, end: int, url: str = "") -> None:
+        if end <= start:
             return
-        element: Markup = {"type": kind, "from": start, "length": self.length - start}
+        element: Markup = {"type": kind, "from": start, "length": end - start}
         if kind == "link" and (user := _USER.fullmatch(url)):
             element |= {"type": "user_mention", "user_id": int(user[1])}
         elif kind == "link":
