@@ -103,7 +103,7 @@ SENT = [
     Sent(html, "bold", []),
     Sent(one_picture, "caption", ["image"]),
     Sent(album, "album", ["image", "image", "video"]),
-    Sent(file_with_buttons, "read", ["file", "inline_keyboard"]),
+    Sent(file_with_buttons, "read", ["inline_keyboard", "file"]),
     Sent(sound, None, ["audio"]),
 ]
 

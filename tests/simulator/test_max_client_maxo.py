@@ -114,7 +114,7 @@ SENT = [
     (picture, "caption", ["image"]),
     (album, "album", ["image", "image", "video"]),
     (sound, None, ["audio"]),
-    (file_with_buttons, "read", ["file", "inline_keyboard"]),
+    (file_with_buttons, "read", ["inline_keyboard", "file"]),
 ]
 
 

@@ -34,7 +34,7 @@ RESULTS = {
     "pictureByAddress": {"text": None, "kinds": ["image"]},
     "album": {"text": "album", "kinds": ["image", "image", "video"]},
     "sound": {"text": None, "kinds": ["audio"]},
-    "fileWithButtons": {"text": "read", "kinds": ["file", "inline_keyboard"]},
+    "fileWithButtons": {"text": "read", "kinds": ["inline_keyboard", "file"]},
     "editAndDelete": [True, {"text": "new", "kinds": ["inline_keyboard"]}, True, False],
     "answer": ["yes", True, {"text": "done", "kinds": []}],
     "subscriptions": [True, [["https://bot.example.org/hook", ["message_created"]]], True],

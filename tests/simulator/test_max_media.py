@@ -296,7 +296,7 @@ async def test_pictures_and_videos_are_grouped_and_may_have_buttons(client):
     answer = await send(client, *pictures, *videos, KEYBOARD, text="album")
 
     shown = answer.body["message"]["body"]["attachments"]
-    assert [one["type"] for one in shown] == ["image"] * 5 + ["video"] * 5 + ["inline_keyboard"]
+    assert [one["type"] for one in shown] == ["inline_keyboard"] + ["image"] * 5 + ["video"] * 5
 
 
 async def test_twelve_attachments_fit_and_one_more_does_not(client):

@@ -85,8 +85,11 @@ class Callbacks:
 
 
 def _decode(raw: bytes) -> AnswerBody:
-    """An empty answer is allowed: clients use it to end the button's waiting state."""
+    """An empty answer is refused. The words were not observed."""
     try:
-        return msgspec.json.decode(raw or b"{}", type=AnswerBody)
+        body = msgspec.json.decode(raw or b"{}", type=AnswerBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise payload(str(error)) from None
+    if body.message is None and not body.notification:
+        raise payload("One of `message` or `notification` is required")
+    return body

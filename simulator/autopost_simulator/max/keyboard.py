@@ -20,6 +20,8 @@ _FIELDS: dict[str, tuple[tuple[str, int], ...]] = {
     "clipboard": (("payload", 1024),),
 }
 
+_INTENTS = ("positive", "negative", "default")
+
 Button = dict[str, Any]
 
 
@@ -53,4 +55,6 @@ def _button(button: object) -> Button:
             raise payload(f"{name}: size must be between 1 and {longest}")
     if button["type"] == "open_app" and button.get("web_app") is None:
         raise named("web_app_null")
-    return button
+    if button["type"] == "callback" and button.get("intent", "default") not in _INTENTS:
+        raise payload("intent: must be one of positive, negative and default")
+    return {"intent": "default"} | button if button["type"] == "callback" else button

@@ -66,7 +66,9 @@ class Messages:
             raise MaxRateLimited
 
     def list_messages(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Result:
-        """Newest first. ``before`` and ``after`` were once called ``from`` and ``to``."""
+        """Newest first. ``before`` and ``after`` were once called ``from`` and ``to``, of which clients give the
+        earlier time as ``from``, against the documentation.
+        """
         if wanted := asked.query.get("message_ids"):
             found = [places.find(self._world, message_id) for message_id in wanted.split(",")]
             return {"messages": [shapes.message_read(*place) for place in found if place]}
@@ -148,4 +150,5 @@ def _within(post: ChatPost, asked: OperationCall) -> bool:
     at = shapes.milliseconds(post.at)
     latest = asked.integer("before") or asked.integer("from") or at
     earliest = asked.integer("after") or asked.integer("to") or at
-    return earliest <= at <= latest
+    both = "from" in asked.query and "to" in asked.query
+    return latest <= at <= earliest if both and latest < earliest else earliest <= at <= latest

@@ -6,11 +6,13 @@ from typing import Any
 from autopost_simulator.clock import Clock
 from autopost_simulator.exchange import ProviderCall
 from autopost_simulator.limits import Windows
-from autopost_simulator.max.chats import Chats
+from autopost_simulator.max.chats.members import ChatMembers
+from autopost_simulator.max.chats.pins import ChatPins
 from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.refusal import MaxRateLimited, named
 from autopost_simulator.max.state import MaxState
 from autopost_simulator.max.upload.uploads import UploadOperations
+from autopost_simulator.max.upload.videos import Videos
 from autopost_simulator.world import Bot, World
 
 Operation = Callable[[Bot, OperationCall, ProviderCall], Any]
@@ -22,7 +24,11 @@ class Operations:
         self._windows = windows
         self._updates = state.updates
         self.table: dict[str, dict[str, Operation]] = {
-            **Chats(world, clock).table,
+            **state.chats.table,
+            **state.profiles.table,
+            **ChatPins(world).table,
+            **ChatMembers(world, clock, state.roster).table,
+            **Videos(state.files).table,
             **state.messages.table,
             **UploadOperations(state.uploads).table,
             **state.updates.table,

@@ -5,9 +5,13 @@ API (``type``, ``payload`` with ``url`` and ``token``); ``link``, the message re
 ``sender``, the person who wrote it, absent if the bot did. The keyboard is in ``buttons``.
 """
 
+import base64
+import hashlib
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from autopost_simulator.world import Bot, Chat, ChatPost
 
@@ -109,11 +113,18 @@ def body(where: Chat, post: ChatPost) -> dict[str, Any]:
     shape: dict[str, Any] = {"mid": mid(where.id, post.id), "seq": post.id}
     if post.text:
         shape["text"] = post.text
-    if attachments := post.extra.get("attachments", []) + post.buttons:
+    keyboards = [{"callback_id": _callback_id(where, post)} | keyboard for keyboard in post.buttons]
+    if attachments := keyboards + post.extra.get("attachments", []):
         shape["attachments"] = attachments
     if post.markup:
         shape["markup"] = post.markup
     return shape
+
+
+def _callback_id(where: Chat, post: ChatPost) -> str:
+    """The same as long as the keyboard is."""
+    identity = f"{where.id}:{post.id}:".encode() + msgspec.json.encode(post.buttons)
+    return base64.urlsafe_b64encode(hashlib.sha384(identity).digest()).decode()
 
 
 def linked(how: str, where: Chat, post: ChatPost) -> dict[str, Any]:

@@ -4,6 +4,9 @@ from autopost_simulator.clock import Clock
 from autopost_simulator.limits import Windows
 from autopost_simulator.max.attachments import Attaching
 from autopost_simulator.max.callbacks import Callbacks
+from autopost_simulator.max.chats.chats import Chats
+from autopost_simulator.max.chats.profile import Profiles
+from autopost_simulator.max.chats.roster import Roster
 from autopost_simulator.max.messages import Messages
 from autopost_simulator.max.people import People
 from autopost_simulator.max.settings import MaxSettings
@@ -25,6 +28,9 @@ class MaxState:
         self.webhooks = Webhooks(clock, self.settings)
         self.updates = Updates(self.webhooks)
         self.people = People()
+        self.roster = Roster(self.people)
+        self.profiles = Profiles(clock)
+        self.chats = Chats(world, clock, self.roster)
 
     def clear(self) -> None:
         self.settings.clear()
@@ -35,3 +41,6 @@ class MaxState:
         self.webhooks.clear()
         self.updates.clear()
         self.people.clear()
+        self.roster.clear()
+        self.profiles.clear()
+        self.chats.clear()
