@@ -7,6 +7,7 @@ GRANT EXECUTE ON FUNCTION
     claim_due(uuid[], uuid, int, int, interval, interval, timestamptz),
     commit_deliveries(uuid, jsonb, interval, int, double precision, uuid),
     commit_sent(uuid, uuid[], uuid[], text[], uuid),
+    commit_sent_across(uuid[], uuid[], uuid[], text[], uuid),
     due_workspaces(int),
     end_upload(uuid, uuid, timestamptz),
     forget_uploads(uuid, text, text, text[], text[]),

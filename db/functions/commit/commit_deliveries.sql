@@ -17,7 +17,7 @@
 -- Appends      sent | retry_scheduled | failed_permanent | dead_letter | held, stale_commit, then channel_paused,
 --              channel_disabled, channel_migrated, group_opened, group_closed
 -- Locks        platform_limits, channels, deliveries: in that order, each by key, everywhere
--- Faster       commit_sent, for outcomes that are all 'sent' in one part
+-- Faster       commit_sent, for outcomes that are all 'sent' in one part; commit_sent_across, for those of many workspaces
 -- Raises       AP001 for an unknown outcome
 CREATE OR REPLACE FUNCTION commit_deliveries(
     p_workspace_id uuid,
@@ -53,7 +53,8 @@ BEGIN
        OR EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0) THEN
         SELECT l.channels, l.groups INTO _channel_ids, _groups FROM lock_gates(p_workspace_id, p_outcomes) AS l;
     END IF;
-    _places := lock_claims(p_workspace_id, _delivery_ids, _claim_tokens);
+    _places := lock_claims(
+        array_fill(p_workspace_id, ARRAY[coalesce(cardinality(_delivery_ids), 0)]), _delivery_ids, _claim_tokens);
     _now := clock_timestamp();
 
     _decided := decide_outcomes(p_workspace_id, p_outcomes, _places, p_jitter, _now);

@@ -1,4 +1,4 @@
--- lock_claims(workspace_id, delivery_ids, claim_tokens)
+-- lock_claims(workspace_ids, delivery_ids, claim_tokens)
 -- -> for each, in order, the place of its delivery; null when stale
 --
 -- A claim is current when its token is the one of a delivery with status sending. That delivery is locked until the
@@ -7,7 +7,7 @@
 -- because the statement's snapshot may be older than the lock. Of two outcomes for one claim the second is stale.
 --
 -- Locks     deliveries by key
-CREATE OR REPLACE FUNCTION lock_claims(p_workspace_id uuid, p_delivery_ids uuid[], p_claim_tokens uuid[])
+CREATE OR REPLACE FUNCTION lock_claims(p_workspace_ids uuid[], p_delivery_ids uuid[], p_claim_tokens uuid[])
 RETURNS tid[]
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -17,14 +17,16 @@ BEGIN
     RETURN (
         SELECT array_agg(d.place ORDER BY o.nth)
         FROM (
-            SELECT g.*, row_number() OVER (PARTITION BY g.delivery_id, g.claim_token ORDER BY g.nth) AS time
-            FROM unnest(p_delivery_ids, p_claim_tokens) WITH ORDINALITY AS g (delivery_id, claim_token, nth)
-            ORDER BY g.delivery_id, g.claim_token
+            SELECT g.*, row_number() OVER (PARTITION BY g.workspace_id, g.delivery_id, g.claim_token
+                                           ORDER BY g.nth) AS time
+            FROM unnest(p_workspace_ids, p_delivery_ids, p_claim_tokens)
+                WITH ORDINALITY AS g (workspace_id, delivery_id, claim_token, nth)
+            ORDER BY g.workspace_id, g.delivery_id, g.claim_token
         ) AS o
         LEFT JOIN LATERAL (
             SELECT d.ctid AS place
             FROM deliveries d
-            WHERE d.workspace_id = p_workspace_id
+            WHERE d.workspace_id = o.workspace_id
               AND d.delivery_id = o.delivery_id
               AND d.claim_token = o.claim_token
               AND d.status = 'sending'

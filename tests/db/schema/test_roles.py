@@ -41,6 +41,7 @@ ROLES = {
         "claim_trial",
         "commit_deliveries",
         "commit_sent",
+        "commit_sent_across",
         "due_workspaces",
         "forget_uploads",
         "give_back_claims",

@@ -1,0 +1,66 @@
+-- commit_sent_across(workspace_ids, delivery_ids, claim_tokens, provider_message_ids, run_id)
+-- -> the numbers of the outcomes that are left, and when another claim in these workspaces is worthwhile
+--
+-- commit_sent in many workspaces at once, for few outcomes in each: its fixed cost is paid once. The arrays go row by
+-- row. A workspace with a streak to reset or a circuit in doubt is left to commit_deliveries, the others are not.
+--
+-- unsettled          not committed, as in commit_sent
+-- workspaces, dues   row by row: each workspace, and the seconds until something in it can be claimed; null for never
+-- Changes            sending -> sent
+-- Appends            sent
+-- Locks              deliveries by workspace_id and delivery_id
+CREATE OR REPLACE FUNCTION commit_sent_across(
+    p_workspace_ids uuid[],
+    p_delivery_ids uuid[],
+    p_claim_tokens uuid[],
+    p_provider_message_ids text[],
+    p_run_id uuid DEFAULT NULL,
+    OUT unsettled int[],
+    OUT workspaces uuid[],
+    OUT dues double precision[]
+)
+LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+DECLARE
+    _now timestamptz;
+    _drawn text := new_id();
+    _first_id bigint := id_start(_drawn);
+    _ids text := left(_drawn, 24);
+    _in_doubt uuid[];
+    _places tid[];
+BEGIN
+    SELECT array_agg(w.workspace_id), array_agg(w.workspace_id) FILTER (
+        WHERE circuits_in_doubt(w.workspace_id)
+           OR EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = w.workspace_id AND c.error_streak > 0))
+    INTO workspaces, _in_doubt
+    FROM (SELECT DISTINCT unnest(p_workspace_ids) AS workspace_id) AS w;
+    _places := lock_claims(
+        CASE WHEN _in_doubt IS NULL THEN p_workspace_ids ELSE ARRAY(
+            SELECT CASE WHEN w.workspace_id <> ALL (_in_doubt) THEN w.workspace_id END
+            FROM unnest(p_workspace_ids) WITH ORDINALITY AS w (workspace_id, nth)
+            ORDER BY w.nth
+        ) END,
+        p_delivery_ids, p_claim_tokens);
+    _now := clock_timestamp();
+
+    -- Before the move, which gives the rows other places.
+    INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
+    SELECT id_in(_ids, _first_id + o.nth), d.workspace_id, d.delivery_id, d.message_id, d.channel_id, 'sent', d.attempt,
+           sent_meta(d.trace_id, p_run_id, d.delivery_id, o.provider_message_id)
+    FROM unnest(_places, p_provider_message_ids) WITH ORDINALITY AS o (place, provider_message_id, nth)
+    JOIN deliveries d ON d.ctid = o.place;
+    PERFORM move_deliveries(ARRAY(
+        SELECT (o.place, 'sent', NULL, NULL, NULL, o.provider_message_id, NULL, 1)::delivery_move
+        FROM unnest(_places, p_provider_message_ids) AS o (place, provider_message_id)
+        WHERE o.place IS NOT NULL
+    ), _now);
+
+    unsettled := ARRAY(
+        SELECT o.nth FROM unnest(_places) WITH ORDINALITY AS o (place, nth) WHERE o.place IS NULL ORDER BY o.nth);
+    SELECT array_agg(t.workspace_id), array_agg(
+               CASE WHEN t.next_due_at < 'infinity' THEN date_part('epoch', t.next_due_at - clock_timestamp()) END)
+    INTO workspaces, dues
+    FROM due_times(workspaces) AS t;
+END $$;
