@@ -95,6 +95,18 @@ class CountingGateway(Gateway):
         self._told(len(ids) - len(left))
         return left
 
+    async def commit_sent_across(
+        self,
+        run_id: RunId,
+        workspaces: Sequence[WorkspaceId],
+        ids: Sequence[DeliveryId],
+        tokens: Sequence[ClaimToken],
+        provider_message_ids: Sequence[str],
+    ) -> tuple[list[int], dict[WorkspaceId, float]]:
+        left, dues = await super().commit_sent_across(run_id, workspaces, ids, tokens, provider_message_ids)
+        self._told(len(ids) - len(left))
+        return left, dues
+
 
 class Replica:
     """Connected and idle until ``start``; counts what it has brought to its end."""

@@ -29,6 +29,15 @@ TRIAL = f"{_COLUMNS} claim_trial($1, $2, $3, $4, $5) AS c"
 numbers: decoding one as a datetime takes as long as the rest of the row."""
 
 
+CLAIM_DUE = """
+    SELECT c.delivery_id, c.channel_id, c.rendering_id, c.attempt, date_part('epoch', c.slot_at), c.claim_token,
+           c.render_meta -> 'series_progress', c.verify, c.trace_id, c.traceparent, date_part('epoch', c.created_at),
+           c.workspace_id,
+           CASE WHEN c.shared IS NOT NULL THEN clock_timestamp() END,
+           c.shared
+    FROM claim_due($1, $2, $3, $4, $5, $6) AS c"""
+
+
 class Channel(Struct, frozen=True, kw_only=True):
     """The target of a delivery, and the credential for it."""
 
@@ -46,6 +55,22 @@ class Shared(Struct, frozen=True, kw_only=True):
 
     plans: dict[UUID, dict[UUID, Raw]] | None
     channels: dict[UUID, dict[UUID, Channel]]
+
+
+class Look(Struct, frozen=True):
+    """What a claim over many workspaces says about one of them."""
+
+    due_in: float | None
+    """Seconds until another claim is worthwhile; ``None`` for never."""
+    looked: bool
+    """A channel was looked at."""
+    alone: bool
+    """Left out: only a claim in this workspace alone can end its pauses."""
+
+
+class SharedByMany(Struct, frozen=True):
+    workspaces: dict[UUID, Look] | None
+    shared: Shared | None
 
 
 class Claim(Struct, frozen=True):
@@ -85,6 +110,13 @@ class Claimed(Struct, frozen=True):
     claims: tuple[Claim, ...]
     next_due_in: timedelta
     now: float = 0.0
+    """The time of the answer, by the clock of the database."""
+
+
+class ClaimedDue(Struct, frozen=True):
+    claims: tuple[Claim, ...]
+    looks: dict[UUID, Look]
+    now: float
     """The time of the answer, by the clock of the database."""
 
 
@@ -134,7 +166,9 @@ class Probe(Struct, frozen=True, kw_only=True):
     is_trial: bool
 
 
-_shared, _plan = json.Decoder(Shared), json.Decoder(Plan)
+NO_PLANS: dict[UUID, Plan] = {}
+
+_shared, _shared_by_many, _plan = json.Decoder(Shared), json.Decoder(SharedByMany), json.Decoder(Plan)
 
 
 class Gateway:
@@ -146,8 +180,24 @@ class Gateway:
         if not rows:
             return Claimed((), await self.next_due_in(workspace))
         *_, next_due_at, now, shared = rows[0]
-        claims = _claims(workspace, rows, now, _shared.decode(shared))
+        claims = _claims(((workspace, row) for row in rows), now, _shared.decode(shared))
         return Claimed(claims, _until(next_due_at, now.timestamp()), now.timestamp())
+
+    async def claim_due(
+        self,
+        workspaces: Sequence[WorkspaceId],
+        run_id: RunId,
+        limit: int,
+        most: int,
+        lease: timedelta,
+        tolerance: timedelta,
+    ) -> ClaimedDue:
+        """What is due in these workspaces: up to ``limit`` deliveries of each, and up to ``most`` together."""
+        header, *rows = await self._database.fetch(CLAIM_DUE, workspaces, run_id, limit, most, lease, tolerance)
+        *_, now, told = header
+        many = _shared_by_many.decode(told)
+        claims = _claims(((row[11], row) for row in rows), now, many.shared) if many.shared else ()
+        return ClaimedDue(claims, many.workspaces or {}, now.timestamp())
 
     async def next_due_in(self, workspace: WorkspaceId) -> timedelta:
         row = await self._database.fetchrow(
@@ -292,6 +342,31 @@ class Gateway:
         )
         return [row["nth"] - 1 for row in rows]
 
+    async def commit_sent_across(
+        self,
+        run_id: RunId,
+        workspaces: Sequence[WorkspaceId],
+        ids: Sequence[DeliveryId],
+        tokens: Sequence[ClaimToken],
+        provider_message_ids: Sequence[str],
+    ) -> tuple[list[int], dict[WorkspaceId, float]]:
+        """Returns the indexes of outcomes that are not committed, and in how many seconds the next delivery is due in
+        each workspace that has one.
+        """
+        [row] = await self._database.fetch(
+            "SELECT unsettled, workspaces, dues FROM commit_sent_across($1, $2, $3, $4, $5)",
+            workspaces,
+            ids,
+            tokens,
+            provider_message_ids,
+            run_id,
+        )
+        unsettled, within, dues = row
+        return (
+            [nth - 1 for nth in unsettled],
+            {workspace: due for workspace, due in zip(within, dues, strict=True) if due is not None},
+        )
+
     async def read_outcomes(
         self, workspace: WorkspaceId, ids: Sequence[DeliveryId], tokens: Sequence[ClaimToken]
     ) -> set[DeliveryId]:
@@ -348,7 +423,8 @@ class Gateway:
         if not rows:
             return Claimed((), NEVER)
         *_, now, shared = rows[0]
-        return Claimed(_claims(workspace, rows, now, _shared.decode(shared)), NEVER, now.timestamp())
+        claims = _claims(((workspace, row) for row in rows), now, _shared.decode(shared))
+        return Claimed(claims, NEVER, now.timestamp())
 
     async def stall_groups(self, groups: Collection[tuple[UUID, str, str]], lasts: timedelta) -> None:
         workspaces, platforms, rate_groups = zip(*groups, strict=True)
@@ -364,18 +440,20 @@ class Gateway:
         await self._database.ping("SELECT check_writes()")
 
 
-def _claims(workspace: WorkspaceId, rows: Iterable[Any], now: datetime, shared: Shared) -> tuple[Claim, ...]:
-    plans, channels = _plans((shared.plans or {}).get(workspace, {})), shared.channels[workspace]
+def _claims(rows: Iterable[tuple[WorkspaceId, Any]], now: datetime, shared: Shared) -> tuple[Claim, ...]:
+    plans = {workspace: _plans(stored) for workspace, stored in (shared.plans or {}).items()}
+    channels = shared.channels
     made = []
-    for delivery, channel, rendering, nth, slot, token, progress, verify, trace, parent, born, _, _, _ in rows:
+    for workspace, row in rows:
+        delivery, channel, rendering, nth, slot, token, progress, verify, trace, parent, born, _, _, _ = row
         parts, acknowledged = _progress(progress) if progress else (0, ())
-        plan = plans.get(rendering) if parts >= 0 else None
+        plan = plans.get(workspace, NO_PLANS).get(rendering) if parts >= 0 else None
         made.append(
             Claim(  # positional: keyword arguments took seven times as long
                 workspace,
                 delivery,
                 channel,
-                channels[channel],
+                channels[workspace][channel],
                 plan,
                 nth,
                 token,

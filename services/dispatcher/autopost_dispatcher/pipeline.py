@@ -63,8 +63,12 @@ async def pipeline(
     )
     sender = DeliverySender(adapters, identities, context)
 
-    def committed(workspace: WorkspaceId) -> None:
-        schedule.wake_if_due(workspace)  # the commit may have freed capacity
+    def committed(workspace: WorkspaceId, due_in: float | None = None) -> None:
+        """The commit may have freed a place, and says so if it knows."""
+        if due_in is None:
+            schedule.wake_if_due(workspace)
+        else:
+            schedule.wake_after(workspace, due_in)
         dispatch.make_room()
 
     run_id = RunId(new_id())
@@ -109,7 +113,7 @@ async def pipeline(
     service.spawn(committer.run(), "commit")
     leased = partial(_leased, dispatch, committer)
     service.spawn(LeaseRenewal(gateway, config.sending_lease, leased).run(), "renew")
-    claims = [service.spawn(claimer.run(), f"claim-{number}") for number in range(config.claimers)]
+    claims = [service.spawn(claimer.run(woken_only=number > 0), f"claim-{number}") for number in range(config.claimers)]
     claims.append(service.spawn(prober.run(), "probe"))
     service.spawn(watch_stalls(gateway, calls, dispatch.crowded, service, config.stall_after), "stalls")
     try:

@@ -44,6 +44,10 @@ class SetAside:
         failing = self._failing.get(workspace)
         return timedelta(seconds=max(0.0, failing.until - monotonic())) if failing else timedelta()
 
+    def is_failing(self, workspace: UUID) -> bool:
+        """Whether its last try failed, also when the wait is over."""
+        return workspace in self._failing
+
     async def failed(self, workspace: UUID, exc: BaseException) -> timedelta:
         """Record a failure and return the wait, which grows with each consecutive failure."""
         failing = self._failing.get(workspace)
