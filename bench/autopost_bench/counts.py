@@ -42,6 +42,8 @@ class Counts(Struct, frozen=True, kw_only=True):
     """Posts into all channels through HTTP."""
     posted_to_one: int = 20_000
     """Two seconds: less would be the first moments after a checkpoint alone, when every page is logged whole."""
+    tenant_repetitions: int = 3
+    tenant_period: timedelta = timedelta(seconds=30)
 
 
 FULL = Counts()
@@ -65,4 +67,6 @@ QUICK = Counts(
     latencies=100,
     posted=300,
     posted_to_one=3_000,
+    tenant_repetitions=1,
+    tenant_period=timedelta(seconds=5),
 )

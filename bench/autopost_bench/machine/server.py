@@ -92,6 +92,11 @@ class BenchServer:
         return f"postgresql://{SUPERUSER}@/{database}?host={sockets}&port={self._server.port}"
 
     @property
+    def postmaster(self) -> int:
+        """The process that all of Postgres descends from."""
+        return int((self._server.data / "postmaster.pid").read_text().split()[0])
+
+    @property
     def programs(self) -> Path:
         return postgres_programs(18, account_for(self._server.data))
 

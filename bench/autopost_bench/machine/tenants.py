@@ -71,12 +71,12 @@ async def make_tenant(
     endpoint = EndpointId(uuid4())
     await connection.execute(
         statement("tenant"),
-        *(workspace, endpoint, channels, rates.group, rates.channel, rates.max_parallel, first, _sealed(workspace)),
+        *(workspace, endpoint, channels, rates.group, rates.channel, rates.max_parallel, first, sealed(workspace)),
     )
     return Tenant(url="", workspace_id=workspace, endpoint_id=endpoint, channels=channels)
 
 
-def _sealed(workspace: WorkspaceId) -> bytes:
+def sealed(workspace: WorkspaceId) -> bytes:
     return SealingKeys(KEY).seal(TOKEN, Label(str(workspace), "telegram", "bench"))
 
 

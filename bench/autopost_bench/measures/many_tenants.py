@@ -1,0 +1,165 @@
+"""Many tenants, each bound by the rate of its own token, as in life: how much of it they get, and at what cost.
+
+Every tenant has forty channels and more to send than its rate allows. Whether rates are kept is judged twice, as in
+``slots``: by when calls reach the provider, and by the slots in the ledger.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from autopost_contracts.ids import WorkspaceId
+from autopost_runtime.postgres.identity import new_id
+from msgspec import Struct
+
+from autopost_bench.machine import processor_time
+from autopost_bench.machine.server import BenchServer, connected
+from autopost_bench.machine.tenants import Rates, Tenant, Writer, make_tenant, owned, sealed, statement
+from autopost_bench.measures.replicas import replicas
+from autopost_bench.programs.receiver import Arrival, Receiver, receiving
+from autopost_bench.report.figures import Figures
+from autopost_bench.report.ledger import by_key, over_limit, too_close, use
+
+CHANNELS = 40
+FIRST_CHAT = 1_001_000_000_000
+HEAD_ROOM = 0.9
+"""Rates are set to this part of what the provider allows."""
+CHANNEL_SHARE = 1 / 30
+"""Of the rate of the group: so the group binds, and forty channels together could send a third more."""
+LEDGERS = 20
+"""Workspaces whose slots are read; the arrivals of all are judged."""
+START = 3.0
+"""Seconds until every tenant has its turn."""
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    name: str
+    workspaces: int
+    rate: float
+    """Calls a second of each tenant's token."""
+    replicas: int = 1
+    is_saturated: bool = False
+    """More is asked than the machine can do."""
+
+    @property
+    def channel_rate(self) -> float:
+        return self.rate * CHANNEL_SHARE
+
+
+CASES = (
+    Case(name="20", workspaces=20, rate=270),
+    Case(name="200", workspaces=200, rate=27),
+    Case(name="200_two_replicas", workspaces=200, rate=27, replicas=2),
+    Case(name="2000", workspaces=2_000, rate=2.7),
+    Case(name="saturated", workspaces=1_000, rate=27, is_saturated=True),
+)
+
+
+class Found(Struct, frozen=True):
+    use: float
+    per_second: float
+    fairness: float
+    """The most served workspace ÷ the least."""
+    cost: float
+    """Microseconds of processor time per delivery, of all processes."""
+    over: int
+    close: int
+
+
+async def measure(server: BenchServer, figures: Figures) -> None:
+    """All repetitions in one call: making thousands of tenants is dear."""
+    for case in CASES:
+        for _ in range(server.counts.tenant_repetitions):
+            found = await run(server, case, server.counts.tenant_period.total_seconds())
+            figures.record(f"tenants.{case.name}.use", found.use, "of the rate")
+            figures.record(f"tenants.{case.name}.delivered", found.per_second)
+            figures.record(f"tenants.{case.name}.most_by_least", found.fairness, "times")
+            figures.record(f"tenants.{case.name}.cost", found.cost, "microseconds")
+            figures.record("tenants.receiver_violations", found.over, "windows")
+            figures.record("tenants.ledger_violations", found.close, "slots")
+
+
+async def run(server: BenchServer, case: Case, seconds: float) -> Found:
+    server.say(f"{case.workspaces:,} tenants at {case.rate:g} a second, {case.replicas} dispatcher(s), {seconds:g} s")
+    async with server.database("migrated") as url, receiving() as receiver:
+        warm, workspaces = await _make(url, case, seconds)
+        async with replicas(case.replicas, warm, receiver.url) as running:
+            receiver.arrivals.clear()
+            first = receiver.next_arrival()
+            for one in running:
+                one.tell("go")
+            began = await first + START
+            await asyncio.sleep(START)
+            before = processor_time.used(server.postmaster)
+            await asyncio.sleep(seconds)
+            spent, ended = processor_time.used(server.postmaster) - before, began + seconds
+            await asyncio.sleep(0.2)
+        ledgers = [await _ledger(url, one) for one in workspaces[:: max(1, len(workspaces) // LEDGERS)]]
+    return _judge(case, receiver, began, ended, spent, ledgers)
+
+
+async def _make(url: str, case: Case, seconds: float) -> tuple[Tenant, list[WorkspaceId]]:
+    """A tenant to warm up with, and those that are measured."""
+    posts = 2 + round(case.rate * (seconds + START) * (0.6 if case.is_saturated else 1.1) / CHANNELS)
+    async with connected(url) as connection:
+        rates = Rates(group=case.rate, channel=case.channel_rate, max_parallel=1)
+        one = (await make_tenant(connection, WorkspaceId(new_id()), 1, rates)).at(url)
+        async with owned(one) as database:
+            [post] = (await Writer.of(database, one)).write(1)
+            rendering = post["renderings"][0]
+            workspaces = [WorkspaceId(new_id()) for _ in range(case.workspaces)]
+            tokens = [sealed(one) for one in workspaces]
+            gates = (CHANNELS, case.rate, case.channel_rate, 1)
+            await database.execute(statement("many_tenants"), workspaces, tokens, *gates)
+            plan: tuple[Any, ...] = (rendering["plan_hash"], rendering["rendered_text"], rendering["plan"])
+            await database.execute(statement("many_backlogs"), workspaces, posts, post["payload"], *plan)
+        await connection.execute(statement("slot_log"))
+        await connection.execute("VACUUM ANALYZE deliveries, delivery_queue, channels, channel_due, platform_limits")
+    return one, workspaces
+
+
+async def _ledger(url: str, workspace: WorkspaceId) -> list[tuple[str, float, bool]]:
+    async with connected(url) as connection:
+        rows = await connection.fetch(statement("slots"), workspace)
+    return [(str(row["channel_id"]), row["slot_at"].timestamp(), row["in_chat"]) for row in rows]
+
+
+def _judge(case: Case, receiver: Receiver, began: float, ended: float, spent: float, ledgers: Sequence[Any]) -> Found:
+    tenants = _by_tenant(case, receiver.arrivals)
+    served = [sum(began <= at < ended for at in calls) for calls in tenants]
+    close = 0
+    for ledger in ledgers:
+        own = by_key((channel, slot) for channel, slot, in_chat in ledger if in_chat)
+        close += too_close([slot for _, slot, _ in ledger], _step(case.rate))
+        close += sum(too_close(slots, _step(case.channel_rate)) for slots in own.values())
+    return Found(
+        use=use([[at for at in calls if at >= began] for calls in tenants], case.rate, began, ended),
+        per_second=sum(served) / (ended - began),
+        fairness=max(served) / max(1, min(served)),
+        cost=spent / max(1, sum(served)) * 1e6,
+        over=_over(case, tenants, receiver.arrivals),
+        close=close,
+    )
+
+
+def _by_tenant(case: Case, arrivals: Sequence[Arrival]) -> list[list[float]]:
+    tenants: list[list[float]] = [[] for _ in range(case.workspaces)]
+    for arrival in arrivals:
+        place = (-int(arrival.chat or -FIRST_CHAT) - FIRST_CHAT - 2) // CHANNELS
+        if 0 <= place < case.workspaces:
+            tenants[place].append(arrival.at)
+    return tenants
+
+
+def _over(case: Case, tenants: Sequence[Sequence[float]], arrivals: Sequence[Arrival]) -> int:
+    """What the provider would have refused: of each token in a second, of each chat in the time of one call or more."""
+    chats = by_key((arrival.chat, arrival.at) for arrival in arrivals)
+    allowed = case.channel_rate / HEAD_ROOM
+    limit, window = max(1, round(allowed)), max(1.0, 1 / allowed)
+    in_chats = sum(over_limit(chat, limit, window) for chat in chats.values())
+    return in_chats + sum(over_limit(calls, round(case.rate / HEAD_ROOM)) for calls in tenants)
+
+
+def _step(rate: float) -> float:
+    """As the database keeps it, in whole microseconds."""
+    return int(1_000_000 / rate) / 1_000_000
