@@ -19,7 +19,8 @@ async def test_a_delivery_is_given_up_after_the_attempts_that_the_dispatcher_was
     start_system: StartSystem,
 ) -> None:
     system = await start_system(AUTOPOST_MAX_ATTEMPTS="2", AUTOPOST_BACKOFF_BASE="20ms", AUTOPOST_BACKOFF_CAP="40ms")
-    await system.control("faults", {"effect": {"status": 500}})
+    # An answer: a platform that gives none would be waited for.
+    await system.control("faults", {"effect": {"status": 429, "retry_after": 0}})
 
     assert (await system.post(text="never arrives")).status_code == 202
 
