@@ -175,7 +175,7 @@ def spelled(one: Entity) -> str:
 
 
 @pytest.mark.time_limit(900)
-@pytest.mark.parametrize("mode", ["HTML", None])
+@pytest.mark.parametrize("mode", ["HTML", "Markdown", None])
 async def test_a_post_arrives_as_its_author_means_it(way: Way, mode: str | None) -> None:
     misses = []
     for seed in range(POSTS):
@@ -209,7 +209,7 @@ def characters(reads: Iterable[Read]) -> list[tuple[str, frozenset[tuple[str, st
 
 
 @pytest.mark.time_limit(900)
-@pytest.mark.parametrize("mode", ["HTML", None])
+@pytest.mark.parametrize("mode", ["HTML", "Markdown", None])
 async def test_the_pieces_of_a_long_post_together_are_what_its_author_means(way: Way, mode: str | None) -> None:
     misses = []
     for seed in range(POSTS // 10):

@@ -80,6 +80,8 @@ def long_post(platform: str, mode: str | None, seed: int) -> Post:
 class Author:
     """Writes source; what it means is what it says, unless an author says more."""
 
+    vocabulary = tuple(WORDS)
+
     def __init__(self, luck: random.Random, platform: str) -> None:
         self.luck = luck
         self.looks = LOOKS[platform]
@@ -112,7 +114,7 @@ class Author:
 
     def words(self) -> None:
         """Never blank; a run of spaces between words means one space."""
-        words = self.luck.choices(WORDS, k=self.luck.randint(1, 4))
+        words = self.luck.choices(self.vocabulary, k=self.luck.randint(1, 4))
         self.say("w" if words[0].isspace() else words[0])
         for word in words[1:]:
             self.gap()
@@ -224,7 +226,12 @@ class HtmlAuthor(Author):
 
 
 class MarkdownAuthor(Author):
-    """Words may be marks, and of the careless some marks are left open: markdown-it-py says what they mean."""
+    r"""Words may be marks, and of the careless some marks are left open: markdown-it-py says what they mean.
+
+    It trims no-break spaces, and what ``\`\`\`x\`\`\``` inside a line means is a matter of taste: neither is written.
+    """
+
+    vocabulary = tuple(word for word in WORDS if not word.isspace())
 
     def __init__(self, luck: random.Random, platform: str) -> None:
         super().__init__(luck, platform)
@@ -279,18 +286,18 @@ class MarkdownAuthor(Author):
         elif choice < 0.6 and "text_link" not in around:
             self.link(depth, around | {"text_link"})
         else:
-            look = self.luck.choice(self.looks)
+            look = self.luck.choice([one for one in self.looks if one not in around])
             mark = self.luck.choice(MARKS[look])
             self.say(mark)
             self.inlines(depth - 1, around | {look})
             self.say("" if self.careless and self.luck.random() < 0.2 else mark)
 
     def code(self) -> None:
-        code = self.luck.choice([one for one in CODE if "\n" not in one])
-        self.say(f"`{code}`" if "`" not in code else f"``` {code} ```" if code == "``" else f"`` {code} ``")
+        code = self.luck.choice([one for one in CODE if "\n" not in one and "``" not in one])
+        self.say(f"`{code}`" if "`" not in code else f"`` {code} ``")
 
     def link(self, depth: int, around: frozenset[str]) -> None:
-        address = self.luck.choice([one for one in ADDRESSES if ";" not in one])
+        address = self.luck.choice(ADDRESSES)
         choice = self.luck.random()
         if choice < 0.15:
             self.say(f"<{address}>")
@@ -300,10 +307,8 @@ class MarkdownAuthor(Author):
         self.say(f"](<{address}>)" if choice < 0.3 else f']({address} "title")' if choice < 0.4 else f"]({address})")
 
     def say(self, text: str) -> None:
-        """A lone backtick or bracket changes the meaning of much that follows, so only few are left alone."""
-        if text in ("`", "[x]"):
-            text = f"\\{text}"
-        self.source.append(text)
+        """A lone backtick, bracket or tilde changes the meaning of much that follows, so these are escaped."""
+        self.source.append({"`": "\\`", "~": "\\~", "[x]": "\\[x\\]"}.get(text, text))
 
 
 class PlainAuthor(Author):

@@ -16,7 +16,17 @@ KINDS = {"strong": "bold", "em": "italic", "s": "strikethrough", "link": "text_l
 BLOCK_KINDS = {"fence": "pre", "blockquote_open": "blockquote", "heading_open": "bold"}
 FURTHER = {"+": "underline", "^": "highlight", "|": "spoiler"}
 BLOCKS = ["fence", "blockquote", "heading"]
-INLINES = ["escape", "backticks", "strikethrough", "emphasis", "link", "autolink", "balance_pairs", "fragments_join"]
+INLINES = [
+    "escape",
+    "entity",
+    "backticks",
+    "strikethrough",
+    "emphasis",
+    "link",
+    "autolink",
+    "balance_pairs",
+    "fragments_join",
+]
 
 
 def read(source: str) -> Read:
@@ -116,8 +126,19 @@ def pair_rule(character: str, kind: str) -> Callable[[StateInline], None]:
                 if one.marker == ord(character) and one.end >= 0:
                     turn(state.tokens[one.token], f"{kind}_open", 1)
                     turn(state.tokens[delimiters[one.end].token], f"{kind}_close", -1)
+        move_behind_ends(state.tokens, character, f"{kind}_close")
 
     return pair
+
+
+def move_behind_ends(tokens: list[Token], odd: str, end: str) -> None:
+    """The odd one of three stands outside of what the two others close."""
+    for here in range(len(tokens) - 1, -1, -1):
+        if tokens[here].type == "text" and tokens[here].content == odd:
+            behind = here
+            while behind + 1 < len(tokens) and tokens[behind + 1].type == end:
+                behind += 1
+            tokens.insert(behind, tokens.pop(here))
 
 
 def turn(token: Token, type_: str, nesting: int) -> None:
