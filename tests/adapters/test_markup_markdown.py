@@ -172,3 +172,17 @@ def test_reading_takes_time_in_step_with_the_length(source: str) -> None:
 )
 def test_markdown_is_written_only_where_nobody_can_misread_it(text: str, entity: Entity, written: str | None) -> None:
     assert write_markdown(Marked(text, (entity,))) == written
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "kinds"),
+    [
+        ("[*~~** (y) c~~*a](http://a.b/)", "*** (y) c*a", ["link", "strike"]),
+        ("[_— x__#one](http://a.b/)", "_— x__#one", ["link"]),
+        ("[____init__ x !__](http://a.b/)", "__init x !__", ["link", "bold"]),
+    ],
+)
+def test_the_brackets_of_a_link_stand_beside_the_marks_in_it(source: str, text: str, kinds: list[str]) -> None:
+    marked, _ = read_markdown(source)
+
+    assert (marked.text, [entity.kind for entity in marked.entities]) == (text, kinds)

@@ -2,7 +2,7 @@
 
 import html
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from adapters.readers import markdown
@@ -54,12 +54,21 @@ class Post:
     mode: str | None
     source: str
     meant: Read
+    reveals: bool = False
+    """A spoiler over code, which no platform can hide: it must be refused."""
 
 
 def post(platform: str, mode: str | None, seed: int) -> Post:
     author = AUTHORS[mode](random.Random(f"{platform} {mode} {seed}"), platform)
     author.blocks()
-    return Post(mode, "".join(author.source), shown(author.meant.text, author.meant.entities))
+    meant = author.meant
+    return Post(mode, "".join(author.source), shown(meant.text, meant.entities), reveals(meant.entities))
+
+
+def reveals(entities: Sequence[Entity]) -> bool:
+    code = [one for one in entities if one.kind in ("code", "pre")]
+    spoilers = [one for one in entities if one.kind == "spoiler"]
+    return any(one.start < hidden.end and hidden.start < one.end for one in code for hidden in spoilers)
 
 
 def long_post(platform: str, mode: str | None, seed: int) -> Post:
@@ -290,7 +299,8 @@ class MarkdownAuthor(Author):
             mark = self.luck.choice(MARKS[look])
             self.say(mark)
             self.inlines(depth - 1, around | {look})
-            self.say("" if self.careless and self.luck.random() < 0.2 else mark)
+            forgotten = self.careless and look != "spoiler" and self.luck.random() < 0.2
+            self.say("" if forgotten else mark)
 
     def code(self) -> None:
         code = self.luck.choice([one for one in CODE if "\n" not in one and "``" not in one])

@@ -5,9 +5,11 @@ Inside them CommonMark decides, with ``~~``, ``++``, ``^^`` and ``||`` as furthe
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_inline.state_inline import Delimiter, StateInline
+from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_inline.state_inline import Delimiter, Scanned, StateInline
 from markdown_it.token import Token
 
 from adapters.readers.entities import Entity, Read
@@ -145,8 +147,30 @@ def turn(token: Token, type_: str, nesting: int) -> None:
     token.type, token.nesting, token.content = type_, nesting, ""  # type: ignore[assignment]
 
 
+class WholeState(StateInline):
+    """CommonMark looks at the character behind a mark; markdown-it takes the end of a link's text for a space."""
+
+    def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803  markdown-it's names
+        end, self.posMax = self.posMax, len(self.src)
+        try:
+            return super().scanDelims(start, canSplitWord)
+        finally:
+            self.posMax = end
+
+
+class WholeInline(ParserInline):
+    def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
+        state = WholeState(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
+
+
 def made() -> MarkdownIt:
-    parser = MarkdownIt("zero").enable([*BLOCKS, *INLINES])
+    parser = MarkdownIt()
+    parser.inline = WholeInline()
+    parser.configure("zero").enable([*BLOCKS, *INLINES])
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.normalizeLinkText = lambda url: url  # type: ignore[method-assign]
     parser.validateLink = lambda url: True  # type: ignore[method-assign]

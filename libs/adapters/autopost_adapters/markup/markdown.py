@@ -287,7 +287,9 @@ class _Inline:
         while self._text.startswith(character, end):
             end += 1
         size = left = end - at
-        opens, closes = _flanks(character, self._text[at - 1 : at] if at else "", self._text[end : end + 1])
+        before, after = "[]" if self._is_in_link else ("", "")
+        before, after = self._text[at - 1 : at] if at else before, self._text[end : end + 1] or after
+        opens, closes = _flanks(character, before, after)
         if closes:
             left = self._close(character, size, opens)
         if opens and left >= _min_run(character):
