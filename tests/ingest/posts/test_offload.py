@@ -1,8 +1,12 @@
 """Large posts are worked on in other processes, with the same result; small ones stay where they are."""
 
 import json
+import sys
+import unicodedata
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import timedelta
+from time import process_time
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -14,10 +18,12 @@ from autopost_contracts.plan import Profile
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.posts.compile import compile_for
 from autopost_ingest.posts.normalize import normalize
-from autopost_ingest.posts.offload import SMALL_BODY, Offload
+from autopost_ingest.posts.offload import SMALL_BODY, SMALL_TEXT, Offload
+from autopost_ingest.posts.text_limits import LONGEST_TEXT, MOST_MARKS
 from autopost_runtime.http.web import HttpProblem
 from autopost_runtime.workers.worker_process import WorkerProcesses
 from harness.hostile_texts import HTML, MARKDOWN, PLAIN
+from ingest.support.loop_probe import probed
 
 WORKSPACE = WorkspaceId(UUID(int=1))
 PROFILES = tuple(
@@ -109,6 +115,59 @@ async def test_an_ordinary_post_needs_no_worker(workers: Counting, monkeypatch: 
 
     assert len(rendered) == 2
     assert workers.calls == 0
+
+
+BUDGET = timedelta(milliseconds=50)
+"""For one turn of the loop."""
+ODD = ("Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Mc", "Me")
+CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ODD]
+"""Every control, format, space and mark character."""
+
+
+def full_of(character: str, size: int) -> str:
+    """As many as a text may have: more than 30 marks in a row are refused at once."""
+    unit = f"a{character * MOST_MARKS}" if unicodedata.category(character).startswith("M") else character
+    return unit * (size // len(unit))
+
+
+@pytest.mark.parametrize(("parse_mode", "code"), [("HTML", "<code>"), ("Markdown", "`"), (None, "")])
+def test_no_character_makes_a_small_text_slow_to_normalize(parse_mode: ParseMode | None, code: str) -> None:
+    slow = {}
+    for character in CHARACTERS:
+        request = PostRequest(text=full_of(character, SMALL_TEXT - len(code)) + code, parse_mode=parse_mode)
+        used = seconds_of(request)
+        if used > BUDGET.total_seconds() / 2:  # perhaps by chance
+            used = min(used, *(seconds_of(request) for _ in range(3)))
+        if used > BUDGET.total_seconds() / 2:
+            slow[hex(ord(character))] = used
+
+    assert slow == {}
+
+
+def seconds_of(request: PostRequest) -> float:
+    begun = process_time()
+    with suppress(InvalidPost):
+        normalize(request)
+    return process_time() - begun
+
+
+@pytest.mark.parametrize("parse_mode", ["HTML", "Markdown", None])
+async def test_a_long_text_of_one_character_does_not_hold_the_loop(
+    workers: Counting, parse_mode: ParseMode | None
+) -> None:
+    held = {}
+    async with probed() as probe:
+        for character in ("\r", "\n", "\t", " ", "\0", "\x85", "\u2028", "\u0f73", "\U0001d163"):
+            for end in ("", "`", "</code>"):
+                request = PostRequest(text=full_of(character, LONGEST_TEXT - len(end)) + end, parse_mode=parse_mode)
+                await probe.turn()
+                probe.longest = 0.0
+                with suppress(InvalidPost):
+                    await Offload(workers).normalize(WORKSPACE, request)
+                await probe.turn()
+                held[character, end] = probe.longest
+
+    assert {name: longest for name, longest in held.items() if longest > BUDGET.total_seconds()} == {}
 
 
 async def test_a_template_is_filled_in_a_worker(workers: Counting) -> None:

@@ -58,6 +58,11 @@ REQUESTS: dict[str, Hostile] = {
     "star and underscore": _text(MARKDOWN, "star and underscore", parse_mode="Markdown"),
     "backtick runs": _text(MARKDOWN, "backtick runs", parse_mode="Markdown"),
     "headings": _text(MARKDOWN, "headings", parse_mode="Markdown"),
+    **{
+        f"{character!r} in {parse_mode}": _text({"it": lambda size, it=character: it * size}, "it", LIMIT, parse_mode)
+        for character in ("\r", "\n", "\t", "\u2028")
+        for parse_mode in ("HTML", "Markdown")
+    },
     "a small one of much markup": _text(MARKDOWN, "star and underscore", 2_000, "Markdown"),
     "a small one of many stars": _text(MARKDOWN, "stars and a letter", 1_999, "Markdown"),
     "a small one of indicators": _text(PLAIN, "regional indicators", 8_000),

@@ -14,12 +14,19 @@ class Probe:
 
     def __init__(self) -> None:
         self.longest = 0.0
+        self._turned = asyncio.Event()
 
     async def run(self) -> None:
         while True:
             before = time.process_time()
             await asyncio.sleep(0.001)
             self.longest = max(self.longest, time.process_time() - before)
+            self._turned.set()
+
+    async def turn(self) -> None:
+        """Wait until what was done before is measured. What never awaits would pass unnoticed."""
+        self._turned.clear()
+        await self._turned.wait()
 
 
 @asynccontextmanager

@@ -252,6 +252,29 @@ async def test_a_connection_that_the_server_closed_while_idle_is_lost_and_nothin
     assert afterwards == 1
 
 
+@pytest.mark.parametrize(
+    ("exc", "reused"),
+    [
+        (asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress"), False),
+        (TimeoutError(), False),
+        (asyncpg.UniqueViolationError("twin"), True),
+        (ValueError("ours"), True),
+    ],
+)
+async def test_a_connection_in_an_unknown_state_is_never_used_again(empty_database, configure, exc, reused):
+    """Its driver has not noticed: the connection is open, and the next call would fail or read the answer of this."""
+    config = configure(database_url=empty_database.url, database_pool=1)
+
+    async with open_database(config, "test") as database:
+        before = await database.fetchval("SELECT pg_backend_pid()")
+        with pytest.raises(type(exc)):
+            async with database.acquire():
+                raise exc
+        after = await database.fetchval("SELECT pg_backend_pid()")
+
+    assert (after == before) is reused
+
+
 async def test_start_waits_for_a_database_that_is_still_away(own_cluster, configure):
     await own_cluster.stop()
     opened = asyncio.Event()

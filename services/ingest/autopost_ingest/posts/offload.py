@@ -45,7 +45,8 @@ SMALL_SIGNS = 400
 """Markup characters compiled in this process: at worst 40 µs each; ordinary posts have fewer."""
 SIGNS: Mapping[ParseMode | None, str] = {None: "", "HTML": "<&", "Markdown": "*_~`[<\\+^|>#&"}
 SMALL_ADDRESSES = 4_000
-"""Characters of URLs normalised in this process: at worst 2 µs each; a character of text takes a sixteenth of that."""
+"""Characters of URLs normalised in this process: at worst 2 µs each; a character of text takes at worst half of that
+(a line break in Markdown), so twice as many are small."""
 INLINE = timedelta(milliseconds=10).total_seconds()
 """After this time the remaining profiles of a post go to a worker."""
 CALL_SIZE = 40_000
@@ -137,12 +138,13 @@ def _is_quickly_read(body: bytes) -> bool:
 
 
 def _is_quickly_normalized(request: PostRequest) -> bool:
-    if not (request.media or request.links or request.buttons):  # most posts; the length of the text is limited
-        return True
-    texts = len(request.text or "") + sum(len(item.caption or "") for item in request.media)
+    texts = len(request.text or "")
+    if not (request.media or request.links or request.buttons):  # most posts
+        return texts <= SMALL_TEXT
+    texts += sum(len(item.caption or "") for item in request.media)
     addresses = sum(map(len, request.links)) + sum(len(item.url or "") for item in request.media)
     addresses += sum(len(button.url) for button in _buttons(request))
-    return texts // 16 + addresses <= SMALL_ADDRESSES
+    return texts // 2 + addresses <= SMALL_ADDRESSES
 
 
 def _buttons(request: PostRequest) -> Iterator[Button]:
