@@ -32,10 +32,19 @@ BEGIN
         [$re$(://[^\s:/@]*):[^\s/]+@$re$, '\1:***@'],
         [$re$\y(https?://)[^\s/?#"']+@$re$, '\1***@'],
         [$re$(^|[^\w-]|%3F|%26)(?!claim_token=)((?:[\w-]*[_-])?$re$
-         || $re$(?:token|password|passwd|secret|api[_-]?key|signature)(?:=|%3D))[^\s&"']+$re$, '\1\2***'],
+         || $re$(?:token|password|passwd|secret|api[_-]?key|signature|[Пп][Аа][Рр][Оо][Лл][Ьь]|[Тт][Оо][Кк][Ее][Нн])$re$
+         || $re$(?:=|%3D))[^\s&"']+$re$, '\1\2***'],
+        -- A password that somebody types: four characters or more with a digit or sign, or it is taken for a word.
+        [$re$(^|[^\w-])(?!claim_token)((?:[\w-]*[_-])?$re$
+         || $re$(?:token|password|passwd|secret|api[_-]?key|[Пп][Аа][Рр][Оо][Лл][Ьь]|[Тт][Оо][Кк][Ее][Нн])$re$
+         || $re$[ \t\u00a0]?[:=][ \t\u00a0]?[ \t\u00a0]?["'«]?)$re$
+         || $re$(?:[^\s&"',;:=«»\d_$^*~+]{3}[^\s&"',;:=«»\d_$^*~+]*[\d_$^*~+][^\s&"',;«»]*$re$
+         || $re$|[^\s&"',;:=«»\d_$^*~+]{2}[\d_$^*~+][^\s&"',;«»]+$re$
+         || $re$|[^\s&"',;:=«»\d_$^*~+][\d_$^*~+][^\s&"',;«»]{2}[^\s&"',;«»]*$re$
+         || $re$|[\d_$^~+][^\s&"',;«»]{3}[^\s&"',;«»]*)$re$, '\1\2***'],
         [$re$([?&;](?:sig|sign|hmac|auth|key|pwd|pass|jwt|sid|session|session_?id|ticket|code)=)[^\s&"']+$re$, '\1***'],
         [$re$(["'](?!claim_token)(?:[\w-]*[_-])?(?:token|secret|password|passwd|authorization|cookie|$re$
-         || $re$(?:api|access|secret)[_-]?key)\\*["']\s*:\s*\\*["'])(?!\*\*\*)(?:[^"'\\]|\\.)*$re$, '\1***'],
+         || $re$(?:api|access|secret)[_-]?key|[Пп][Аа][Рр][Оо][Лл][Ьь]|[Тт][Оо][Кк][Ее][Нн])\\*["']\s*:\s*\\*["'])(?!\*\*\*)(?:[^"'\\]|\\.)*$re$, '\1***'],
         -- Personal data: an address, an international number, 8 (900) …, 89…, a number without the country.
         [$re$(?<![\w.+%-])(?<!//)[\w.+%-]+(?:@|%40)(?:[\w-]+\.)+[[:alpha:]]{2,}$re$, '***'],
         [$re$(?:\+|%2B)[1-9](?:[\s().\u2010-\u2015-]{0,2}\d){9,14}(?!\d)$re$, '***'],

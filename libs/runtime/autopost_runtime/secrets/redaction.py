@@ -13,12 +13,21 @@ import msgspec
 
 MASK = "***"
 
-_NAMES = r"(?:token|secret|password|passwd|authorization|cookie|api[_-]?key|access[_-]?key|secret[_-]?key)"
+_NAMES = r"(?:token|secret|password|passwd|authorization|cookie|api[_-]?key|access[_-]?key|secret[_-]?key|пароль|токен)"
 _PAIR = re.compile(
     rf"(?<!\\)(\\{{0,7}}[\"'])((?:[\w-]{{0,60}}[_-])?{_NAMES})\1(\s*:\s*)(\\{{0,7}}[\"'])((?:\\.|[^\\])*?)(?:\4|$)",
     re.IGNORECASE | re.DOTALL,
 )
 """A name and its value in JSON, also in JSON nested as a string, also where the text was cut."""
+
+_BARE = r"[^\s&\"',;:=«»\d_$^*~+]"
+_SIGN = r"[\d_$^*~+]"
+_REST = r"[^\s&\"',;«»]"
+_TYPED = (
+    rf"(?:{_BARE}{{3,}}{_SIGN}{_REST}*|{_BARE}{{2}}{_SIGN}{_REST}+|{_BARE}{_SIGN}{_REST}{{2,}}|[\d_$^~+]{_REST}{{3,}})"
+)
+"""What somebody types as a password: at least four characters with a digit or sign. Without one it is taken for a word,
+because people write "the secret: patience"."""
 
 _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/bot(?!\{)[^/\s\"'?#]{6,}(?=[/\s\"'?#]|$)"), f"/bot{MASK}"),
@@ -35,11 +44,20 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             r"(?:(?<![\w-])|(?<=%3F)|(?<=%26))(?!claim_token=)"
-            r"((?:[\w-]{0,60}[_-])?(?:token|password|passwd|secret|api[_-]?key|signature))"
+            r"((?:[\w-]{0,60}[_-])?(?:token|password|passwd|secret|api[_-]?key|signature|пароль|токен))"
             r"(=|%3D)[^\s&\"']+",
             re.IGNORECASE,
         ),
         rf"\1\2{MASK}",
+    ),
+    (
+        re.compile(
+            r"(?<![\w-])(?!claim_token)"
+            r"((?:[\w-]{0,60}[_-])?(?:token|password|passwd|secret|api[_-]?key|пароль|токен)"
+            rf"[ \t\u00a0]?[:=][ \t\u00a0]{{0,2}}[\"'«]?){_TYPED}",
+            re.IGNORECASE,
+        ),
+        rf"\1{MASK}",
     ),
     (
         re.compile(
@@ -74,7 +92,9 @@ _UNDECIDED = 256
 _OPEN_URL = re.compile(r"://[^\s/]*$")
 """A URL whose password may end after the searched part."""
 
-_SECRET_NAMES = frozenset({"token", "secret", "password", "passwd", "authorization", "cookie", "api_key", "access_key"})
+_SECRET_NAMES = frozenset(
+    {"token", "secret", "password", "passwd", "authorization", "cookie", "api_key", "access_key", "пароль", "токен"}
+)
 _SECRET_ENDINGS = ("_token", "_secret", "_password", "_authorization", "_secret_key", "_api_key", "_cookie")
 _NOT_SECRET = frozenset({"claim_token"})  # it only fences a commit and grants no access
 
