@@ -7,6 +7,7 @@
 -- Guarantees   those of claim_deliveries; and at most one delivery of a half circuit is with a worker
 -- Changes      queued | retry -> sending; platform_limits, channels: the slot is charged as any other
 -- Appends      send_attempt
+-- Steps        trial_delivery, start_sending, claim_shared
 -- Locks        platform_limits, channels, deliveries: each by key; the last two SKIP LOCKED
 CREATE OR REPLACE FUNCTION claim_trial(
     p_workspace_id uuid,
@@ -45,7 +46,7 @@ DECLARE
     _channel record;
     _delivery uuid;
     _place tid;
-    _rendering uuid;
+    _token uuid := gen_random_uuid();
     _slot timestamptz;
 BEGIN
     SELECT g.next_allowed_at, g.rate_rps
@@ -96,8 +97,8 @@ BEGIN
         RETURN;
     END IF;
 
-    SELECT d.ctid, d.rendering_id
-    INTO _place, _rendering
+    SELECT d.ctid
+    INTO _place
     FROM deliveries d
     WHERE d.workspace_id = p_workspace_id
       AND d.delivery_id = _channel.delivery_id
@@ -123,36 +124,8 @@ BEGIN
       AND g.rate_group = p_rate_group;
 
     RETURN QUERY
-    WITH took AS (
-        UPDATE deliveries d
-        SET status = 'sending',
-            attempt = d.attempt + 1,
-            claimed_at = _now,
-            claim_token = gen_random_uuid(),
-            sending_started_at = _now,
-            sending_lease_until = _now + p_lease,
-            slot_at = _slot,
-            hold_reason = NULL,
-            event_count = d.event_count + 1,
-            updated_at = _now
-        WHERE d.ctid = _place
-        RETURNING d.*
-    ), told AS (
-        INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
-        SELECT p_workspace_id, t.delivery_id, t.message_id, t.channel_id, 'send_attempt', t.attempt,
-               event_meta(t.trace_id, p_run_id, jsonb_build_object(
-                   'idempotency_key', t.delivery_id, 'slot_at', t.slot_at, 'trial', true))
-        FROM took t
-    )
-    SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, t.claim_token, t.sending_lease_until,
-           t.slot_at, t.render_meta,
-           coalesce(t.last_error @> '{"ambiguous": true}', false) AND (
-               SELECT c.on_ambiguous = 'verify'
-               FROM channels c
-               WHERE c.workspace_id = p_workspace_id
-                 AND c.channel_id = t.channel_id
-           ),
-           t.trace_id, t.traceparent, t.created_at, NULL::timestamptz,
+    SELECT t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, _token, t.sending_lease_until,
+           t.slot_at, t.render_meta, t.verify, t.trace_id, t.traceparent, t.created_at, NULL::timestamptz,
            claim_shared(ARRAY[p_workspace_id], ARRAY[t.channel_id], ARRAY[t.rendering_id])::text
-    FROM took t;
+    FROM start_sending(ARRAY[_place], ARRAY[_slot], _token, p_run_id, p_lease, _now, '{"trial": true}') AS t;
 END $$;

@@ -1,5 +1,6 @@
--- start_sending(places, slots, claim_token, run_id, lease, now) -> the deliveries, now `sending`, in order
+-- start_sending(places, slots, claim_token, run_id, lease, now, facts) -> the deliveries, now `sending`, in order
 --
+-- facts     what else the events say; null for nothing
 -- Changes   queued | retry -> sending, attempt + 1
 -- Appends   send_attempt
 -- Locks     deliveries by place: held by the caller
@@ -9,7 +10,8 @@ CREATE OR REPLACE FUNCTION start_sending(
     p_claim_token uuid,
     p_run_id uuid,
     p_lease interval,
-    p_now timestamptz
+    p_now timestamptz,
+    p_facts jsonb DEFAULT NULL
 )
 RETURNS TABLE (
     workspace_id uuid,
@@ -60,7 +62,7 @@ BEGIN
         SELECT id_in(_ids, _first_id + t.turn), t.workspace_id, t.delivery_id, t.message_id, t.channel_id,
                'send_attempt', t.attempt,
                jsonb_object(ARRAY['trace_id', t.trace_id, 'run_id', _run, 'idempotency_key', t.delivery_id::text,
-                                  'slot_at', btrim(to_json(t.slot_at)::text, '"')])
+                                  'slot_at', btrim(to_json(t.slot_at)::text, '"')]) || coalesce(p_facts, '{}')
         FROM took t
     )
     SELECT t.workspace_id, t.delivery_id, t.message_id, t.channel_id, t.rendering_id, t.attempt, p_now + p_lease,

@@ -71,6 +71,10 @@ async def pipeline(
             schedule.wake_after(workspace, due_in)
         dispatch.make_room()
 
+    def stall_over(workspace: WorkspaceId) -> None:
+        schedule.wake_if_due(workspace)
+        bus.wake(Topology(config.nats_namespace).wakeup_dispatch(workspace))
+
     run_id = RunId(new_id())
     committer = Committer(
         gateway,
@@ -115,7 +119,7 @@ async def pipeline(
     service.spawn(LeaseRenewal(gateway, config.sending_lease, leased).run(), "renew")
     claims = [service.spawn(claimer.run(woken_only=number > 0), f"claim-{number}") for number in range(config.claimers)]
     claims.append(service.spawn(prober.run(), "probe"))
-    service.spawn(watch_stalls(gateway, calls, dispatch.crowded, service, config.stall_after), "stalls")
+    service.spawn(watch_stalls(gateway, calls, dispatch.crowded, service, config.stall_after, stall_over), "stalls")
     try:
         yield dispatch
     finally:

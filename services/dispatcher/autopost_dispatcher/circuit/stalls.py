@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from typing import Protocol
 
+from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.lifecycle.service import Service
 from autopost_runtime.lifecycle.set_aside import error_name
 from autopost_runtime.postgres.pool import is_retryable
@@ -31,8 +32,11 @@ async def watch_stalls(
     crowded: Callable[[float], Iterable[Group]],
     service: Service,
     after: timedelta,
+    over_in: Callable[[WorkspaceId], None],
 ) -> None:
-    """``crowded``: the groups with deliveries that have waited for a place for so many seconds."""
+    """``crowded``: the groups with deliveries that have waited for a place for so many seconds. ``over_in`` is told
+    where something may be claimed again.
+    """
     every, stalled = after / LOOKS, set[Group]()
     while not await service.sleep(every):
         now = {*calls.hanging(after.total_seconds()), *crowded(every.total_seconds())}
@@ -43,6 +47,8 @@ async def watch_stalls(
                 await stalls.stall_groups(now, after * 2)
             if over := stalled - now:
                 await stalls.stall_groups(over, NO_LONGER)
+                for workspace, _, _ in over:
+                    over_in(WorkspaceId(workspace))
             stalled = now
         except Exception as exc:
             get_logger().warning(
