@@ -162,7 +162,8 @@ class Committer:
 
     async def _commit_across(self, by_workspace: dict[WorkspaceId, list[FinishedDelivery]]) -> list[WorkspaceId]:
         """The workspaces whose outcomes are all committed. A failure leaves all of them, after reading them back."""
-        among = [one for one in by_workspace if len(by_workspace[one]) <= FEW and not self._aside]
+        failing = {aside.ended.claim.workspace_id for aside in self._aside.values()}
+        among = [one for one in by_workspace if len(by_workspace[one]) <= FEW and one not in failing]
         batch = [ended for one in among for ended in by_workspace[one] if _is_one_message(ended.outcome)]
         if len(among) < 2 or not batch:
             return []
