@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hmac
 import os
+import random
 import sys
 import time
 from asyncio.subprocess import PIPE, create_subprocess_exec
@@ -432,3 +433,25 @@ async def test_as_much_is_done_for_an_unknown_endpoint_as_for_a_known_one(secret
         work[name] = (len(gateway.asked), keys.opened, len(compared))
 
     assert list(work.values()) == [(1, 2, 4)] * 2
+
+
+PAIRS = 300
+
+
+async def test_an_unknown_endpoint_cannot_be_told_from_a_known_one_by_its_time(client: SigningClient) -> None:
+    """Asked in turn, in an order by chance, so that other work on the machine meets both: each is slower about as often.
+
+    Of 300 pairs by chance alone 105 to 195, five deviations to either side.
+    """
+    unknown, slower = str(uuid4()), 0
+
+    for _ in range(PAIRS):
+        took = {}
+        for name in random.sample((ENDPOINT, unknown), 2):
+            headers = signed(SECOND)
+            begun = time.perf_counter()
+            assert (await client.post(headers, endpoint=name)).status_code == 401
+            took[name] = time.perf_counter() - begun
+        slower += took[ENDPOINT] > took[unknown]
+
+    assert PAIRS * 0.35 < slower < PAIRS * 0.65

@@ -1,6 +1,7 @@
 """The health port under those who mean it no good: it answers everybody else, and gives nothing away."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -15,8 +16,14 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 @pytest.fixture
 async def health() -> AsyncIterator[Health]:
-    made = Health(head_timeout=timedelta(milliseconds=200))
-    await made.start("127.0.0.1", 0)
+    async with listening(timedelta(milliseconds=200)) as made:
+        yield made
+
+
+@contextlib.asynccontextmanager
+async def listening(head_timeout: timedelta) -> AsyncIterator[Health]:
+    made = Health(head_timeout=head_timeout)
+    await made.start("0.0.0.0", 0)  # noqa: S104  loopback has several addresses
     made.begun()
     yield made
     await made.stop()
@@ -62,6 +69,50 @@ async def test_one_address_cannot_take_every_connection(health: Health) -> None:
     assert (status(refused), status(await reader.read())) == (503, 200)
     for one in (writer, other, *(writer for _, writer in held)):
         one.close()
+
+
+FLOOD = 1500
+WORKERS = 100
+ANSWERS = 20
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET /hea", GET, GET.replace(b"healthz", b"metrics"), b"\0" * 5000, b"nonsense\r\n\r\n"],
+    ids=["nothing", "half a head", "health", "metrics", "zeros", "nonsense"],
+)
+async def test_a_flood_from_one_address_keeps_no_other_from_its_answer(sent: bytes) -> None:
+    """Half of its connections wait for an answer, half are closed at once."""
+    async with listening(timedelta(seconds=2)) as health:
+        others = await answers_during_a_flood(health, sent)
+
+    assert set(others) == {200}
+
+
+async def answers_during_a_flood(health: Health, sent: bytes) -> list[int]:
+    left = iter(range(FLOOD))
+    answers: list[int] = []
+    others: list[int] = []
+
+    async def flood() -> None:
+        for number in left:
+            with contextlib.suppress(OSError):
+                reader, writer = await asyncio.open_connection("127.0.0.2", health.port, local_addr=("127.0.0.2", 0))
+                with contextlib.closing(writer):
+                    writer.write(sent)
+                    if number % 2:
+                        answers.append(len(await reader.read()))
+
+    async with asyncio.TaskGroup() as tasks:
+        flooding = [tasks.create_task(flood()) for _ in range(WORKERS)]
+        while not all(one.done() for one in flooding) or len(others) < ANSWERS:
+            reader, writer = await asyncio.open_connection("127.0.0.1", health.port)
+            writer.write(GET)
+            others.append(status(await reader.read()))
+            writer.close()
+
+    assert len(answers) > FLOOD // 4
+    return others
 
 
 @pytest.mark.parametrize("sent", [GET, GET.replace(b"/healthz", b"/nothing"), b"nonsense\r\n\r\n"])
