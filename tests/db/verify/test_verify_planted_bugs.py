@@ -149,7 +149,7 @@ class Bug(NamedTuple):
 
 BUGS = {
     "attempts are not counted": Bug(
-        "claim_deliveries", "attempt = d.attempt + 1", "attempt = d.attempt", one_attempt, "order"
+        "start_sending", "attempt = d.attempt + 1", "attempt = d.attempt", one_attempt, "order"
     ),
     "a running lease is taken back": Bug(
         "recover_sending_leases", "< _now\n", "< _now + interval '10 minutes'\n", a_lease_runs, "order"
