@@ -439,7 +439,7 @@ PAIRS = 300
 
 
 async def test_an_unknown_endpoint_cannot_be_told_from_a_known_one_by_its_time(client: SigningClient) -> None:
-    """Asked in turn, in an order by chance, so that other work on the machine meets both: each is slower about as often.
+    """Asked in turn, in an order by chance: other work on the machine meets both, so each is slower about as often.
 
     Of 300 pairs by chance alone 105 to 195, five deviations to either side.
     """
