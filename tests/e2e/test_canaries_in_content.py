@@ -11,13 +11,18 @@ from asyncio.subprocess import PIPE, create_subprocess_exec
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
 from autopost_cli.development import PUSH_SECRET, WORKSPACE
 from autopost_cli.embedded.places import postgres_programs
+from autopost_contracts.payload import Button, MediaItem, PostRequest, Routing
+from autopost_ingest.pull.source_config import Fields
+from harness.databases import Database
 from harness.eventually import eventually
 from ingest.support.pull_setup import Site
+from msgspec import Struct
 
 from e2e import canaries
 from e2e.conftest import StartSystem
@@ -46,13 +51,49 @@ FIELDS = (
         "bot attachment",
         "bot mid",
     ),
+    *("media type", "blob ref", "file id", "attachment token", "media link", "channel tag"),
+    *("moment", "preview", "silent", "protect", "wrong media", "wrong routing", "wrong tags", "meta"),
+    *("feed content", "feed date", "feed media", "feed comments"),
+    *("bot sender", "bot locale", "bot link", "bot url", "bot start", "bot time", "bot key", "bot callback"),
+    *(f"{kind} {column}" for kind in ("api", "db") for column in Fields.__struct_fields__),
+    *("api url", "api secret", "api next", "api body", "api page", "api redirect", "api refused"),
+    *("db error", "db late error", "db cursor", "db value", "db refused", "dsn", "dsn away", "dsn wrong", "dsn option"),
     *("telegram answer", "max answer"),
 )
+OF_A_POST = {
+    "text": "text",
+    "parse_mode": "parse mode",
+    "links": "link",
+    "media": "wrong media",
+    "media.type": "media type",
+    "media.url": "media query",
+    "media.blob_ref": "blob ref",
+    "media.file_id": "file id",
+    "media.attachment_token": "attachment token",
+    "media.caption": "caption",
+    "buttons.text": "button text",
+    "buttons.url": "button url",
+    "tags": "tag",
+    "routing": "wrong routing",
+    "routing.channels": "channel",
+    "routing.channel_tags": "channel tag",
+    "disable_preview": "preview",
+    "silent": "silent",
+    "protect": "protect",
+    "source_ref": "source ref",
+    "scheduled_for": "moment",
+    "meta": "meta",
+    "workspace_id": "hint",
+}
+"""Each field that a sender can write, and what it carries here."""
+FED: set[str] = set()
+"""What was written somewhere."""
 BOT_SECRET = "demo-bot-secret-for-development"
 STATUS_TOKEN = "demo-status-token-for-development"
 
 
 def number(field: str) -> int:
+    FED.add(field)
     return FIELDS.index(field)
 
 
@@ -123,6 +164,20 @@ async def post_everything(system: System, site: Site) -> list[dict[str, Any]]:
         await system.post(text="a", meta={words("unknown key"): 10**30}),
         await system.post(text="a", parse_mode=words("parse mode")),
         await system.post(text="a", routing={"channels": [words("channel")]}),
+        await system.post(text="a", routing={"channel_tags": [mail("channel tag"), url("channel tag")[:64]]}),
+        await system.post(text="a", routing=words("wrong routing")),
+        await system.post(text="a", media=words("wrong media")),
+        await system.post(text="a", tags=words("wrong tags")),
+        await system.post(text="b", meta=words("meta")),
+        await system.post(text="a", media=[{"type": words("media type"), "file_id": "1"}]),
+        await system.post(text="a", media=[{"type": "photo", "blob_ref": words("blob ref")}]),
+        await system.post(text="a", media=[{"type": "photo", "file_id": words("file id")}]),
+        await system.post(text="a", media=[{"type": "photo", "attachment_token": words("attachment token")}]),
+        await system.post(text="a", media=[{"type": "photo", "url": words("media link")}]),
+        await system.post(text="a", scheduled_for=words("moment")),
+        await system.post(text="a", disable_preview=words("preview")),
+        await system.post(text="a", silent=words("silent")),
+        await system.post(text="a", protect=words("protect")),
     ]
     endpoint = f"{system.places['ingest']}/v1/posts"
     right = {"Authorization": f"Bearer {PUSH_SECRET}"}
@@ -147,7 +202,21 @@ async def bring_updates(system: System) -> None:
     people = {"user_id": 9, "name": words("bot name"), "username": mail("bot name")}
     message = {"sender": people, "recipient": {"chat_id": 7, "chat_type": "dialog"}, "body": body}
     pressed = {"callback_id": words("bot payload"), "user": people, "payload": words("bot payload"), "timestamp": 1}
+    of_more = {
+        **message,
+        "url": url("bot url"),
+        "sender": {
+            "user_id": 10,
+            **{name: words("bot sender") for name in ("first_name", "last_name", "description", "avatar_url")},
+        },
+        "link": {"type": "forward", "message": {"mid": "2", "text": words("bot link")}},
+        words("bot key"): 1,
+    }
     updates: list[Any] = [
+        {"update_type": "message_created", "timestamp": 2, "message": of_more, "user_locale": words("bot locale")},
+        {"update_type": "bot_started", "timestamp": 3, "chat_id": 8, "user": people, "payload": words("bot start")},
+        {"update_type": "bot_started", "timestamp": words("bot time"), "chat_id": 8, "user": people},
+        {"update_type": "message_callback", "timestamp": 4, "callback": words("bot callback"), "message": message},
         {"update_type": "message_created", "timestamp": 1, "message": message},
         {"update_type": "message_callback", "timestamp": 1, "callback": pressed, "message": message},
         {"update_type": words("bot payload"), "timestamp": 1, "chat_id": words("bot payload")},
@@ -166,6 +235,9 @@ async def add_feed(system: System, site: Site) -> None:
             "link": "feed link",
             "guid": "feed guid",
             "author": "feed author",
+            "comments": "feed comments",
+            "pubDate": "feed date",
+            "content:encoded": "feed content",
             "category": "feed category",
         }.items()
     )
@@ -173,20 +245,115 @@ async def add_feed(system: System, site: Site) -> None:
     enclosure = f'<enclosure url="{picture}" type="image/png" length="1"/>'
     guid = words("feed refused").replace("&", "&amp;")
     long = f"<item><guid>{guid}</guid><description>{'x' * 70_000}</description></item>"
-    items = f"<item>{item}{enclosure}</item>{long}{long}"
-    feed = f'<rss version="2.0"><channel><title>x</title>{items}</channel></rss>'
+    shown = f'<media:content url="{url("feed media").replace("&", "&amp;")}" type="image/png"/>'
+    items = f"<item>{item}{enclosure}{shown}</item>{long}{long}"
+    spaces = 'xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:media="http://search.yahoo.com/mrss/"'
+    feed = f'<rss version="2.0" {spaces}><channel><title>x</title>{items}</channel></rss>'
     site.put("/feed", feed)
     site.put("/gone", words("feed url"), status=404)
     for source, path in {"feed": "/feed", "gone": "/gone"}.items():
-        await system.database.execute(
-            "INSERT INTO pull_sources (workspace_id, source_id, kind, config_json, every) "
-            "VALUES ($1, $2, 'rss', jsonb_build_object('url', $3::text, 'first', 'all'), '1 second')",
-            *(UUID(WORKSPACE), source, f"{site.url}{path}?access_token={token('feed url')}"),
+        await add_source(system, source, "rss", url=f"{site.url}{path}?access_token={token('feed url')}")
+
+
+async def add_source(system: System, source: str, kind: str, **config: Any) -> None:
+    await system.database.execute(
+        "INSERT INTO pull_sources (workspace_id, source_id, kind, config_json, every) VALUES ($1, $2, $3, $4, $5)",
+        *(UUID(WORKSPACE), source, kind, json.dumps({"first": "all", **config}), timedelta(seconds=1)),
+    )
+    await system.database.execute(
+        "INSERT INTO workspace_endpoints (workspace_id, kind, source_id) VALUES ($1, 'pull_source', $2)",
+        *(UUID(WORKSPACE), source),
+    )
+
+
+async def bind_secret(system: System, name: str) -> None:
+    """To the environment variable that ``ENVIRONMENT`` has under this name."""
+    await system.database.execute(
+        "INSERT INTO credential_bindings (workspace_id, auth_ref, platform, secret_ref) VALUES ($1, $2, 'pull', $3)",
+        *(UUID(WORKSPACE), name, f"env:{name.upper()}"),
+    )
+
+
+def record(kind: str, site: Site) -> dict[str, Any]:
+    """One item that carries something in each field."""
+    picture = site.put(f"/{token(f'{kind} media')}.png", "", status=404)
+    return {column: words(f"{kind} {column}") for column in Fields.__struct_fields__} | {
+        "media": [picture, url(f"{kind} media"), words(f"{kind} media")],
+        "tags": [mail(f"{kind} tags"), words(f"{kind} tags")],
+    }
+
+
+ALL_FIELDS = {column: column for column in Fields.__struct_fields__}
+
+
+async def add_interfaces(system: System, site: Site) -> None:
+    """A JSON interface for each way in which one can answer."""
+    long = {"id": words("api refused"), "text": "x" * 70_000}
+    refused = site.put("/refused", json.dumps([long, long]))
+    pages = {"items": [record("api", site)], "next": f"{site.url}/page?access_token={token('api next')}"}
+    site.put("/page", words("api page"), status=500)
+    site.put("/redirect", "", status=302, headers={"Location": url("api redirect")})
+    for source, where, options in (
+        ("api", site.put("/api", json.dumps(pages)), {"items": "items", "paging": {"by": "next", "path": "next"}}),
+        ("api-refused", refused, {}),
+        ("api-body", site.put("/body", '{"items": [' + words("api body")), {}),
+        ("api-gone", f"{site.url}/page", {}),
+        ("api-redirect", f"{site.url}/redirect", {}),
+    ):
+        await add_source(
+            system,
+            source,
+            "api",
+            url=f"{where}?access_token={token('api url')}",
+            fields=ALL_FIELDS,
+            auth={"ref": "canary_api"},
+            **{"item_tags": True, **options},
         )
-        await system.database.execute(
-            "INSERT INTO workspace_endpoints (workspace_id, kind, source_id) VALUES ($1, 'pull_source', $2)",
-            *(UUID(WORKSPACE), source),
-        )
+    await bind_secret(system, "canary_api")
+
+
+def environment() -> dict[str, str]:
+    """What the services find the secrets of sources in; the DSN of the system's own database is not known yet."""
+    return {
+        "CANARY_API": token("api secret"),
+        "CANARY_AWAY": f"postgresql://ann:{password('dsn away')}@127.0.0.1:1/{token('dsn away')}",
+        "CANARY_WRONG": f"postgresql://ann:{password('dsn wrong')}@127.0.0.1:port/{token('dsn wrong')}",
+        "CANARY_OPTION": f"postgresql://127.0.0.1:1/x?password={password('dsn option')}&wrong={token('dsn option')}",
+    }
+
+
+def with_password(database_url: str) -> str:
+    """The server asks for none."""
+    parts = urlsplit(database_url)
+    place = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"{parts.username or 'postgres'}:{password('dsn')}@{place}").geturl()
+
+
+async def add_databases(system: System, site: Site) -> None:
+    """A source database for each way in which a query can go."""
+    row = json.dumps(record("db", site)).replace("'", "''")
+    long = f"SELECT '{words('db refused')}' AS id, repeat('x', 70000) AS text"
+    late = f"SELECT CASE n WHEN 2 THEN '{words('db late error')}'::int END AS id FROM generate_series(1, 3) AS n"
+    cursor = {"column": "id", "start": words("db cursor")}
+    for source, dsn, query, options in (
+        ("db", "canary_dsn", f"SELECT * FROM jsonb_to_record('{row}') AS of ({COLUMNS})", {"item_tags": True}),
+        ("db-refused", "canary_dsn", f"{long} UNION ALL {long}", {}),
+        ("db-error", "canary_dsn", f"SELECT '{words('db error')}'::int AS id", {}),
+        ("db-late", "canary_dsn", late, {}),
+        ("db-cursor", "canary_dsn", "SELECT 1 AS id WHERE $1 > 0", {"cursor": cursor}),
+        ("db-value", "canary_dsn", f'SELECT id FROM "{words("db value")[:63]}"', {}),
+        ("db-away", "canary_away", "SELECT 1 AS id", {}),
+        ("db-wrong", "canary_wrong", "SELECT 1 AS id", {}),
+        ("db-option", "canary_option", "SELECT 1 AS id", {}),
+    ):
+        await add_source(system, source, "db", dsn_ref=dsn, query=query, fields=ALL_FIELDS, **options)
+    for name in ("canary_dsn", "canary_away", "canary_wrong", "canary_option"):
+        await bind_secret(system, name)
+
+
+COLUMNS = ", ".join(
+    f"{column} {'text[]' if column in ('media', 'tags') else 'text'}" for column in Fields.__struct_fields__
+)
 
 
 async def set_the_scene(system: System) -> None:
@@ -265,14 +432,18 @@ async def dump_but_own(database_url: str) -> bytes:
 async def settled(system: System) -> bool:
     waiting = set(await system.statuses()) & {"queued", "claimed", "sending"}
     staged = await system.database.fetchval("SELECT count(*) FROM staged_posts WHERE status IN ('staged', 'fetching')")
-    pulled = await system.database.fetchval("SELECT count(*) FROM pull_sources WHERE pulled_at IS NOT NULL")
-    return not waiting and not staged and pulled == 2
+    unpulled = await system.database.fetchval(
+        "SELECT count(*) FROM pull_sources WHERE pulled_at IS NULL AND workspace_id = $1", UUID(WORKSPACE)
+    )
+    return not waiting and not staged and not unpulled
 
 
 async def test_what_people_write_turns_up_only_where_posts_are_kept(
-    start_system: StartSystem, nats_url: str, nats_namespace: str, tmp_path: Path
+    start_system: StartSystem, seeded_database: Database, nats_url: str, nats_namespace: str, tmp_path: Path
 ) -> None:
     system = await start_system(
+        **environment(),
+        CANARY_DSN=with_password(seeded_database.url),
         AUTOPOST_LOG_LEVEL="debug",
         AUTOPOST_TRACE_DIR=str(tmp_path / "traces"),
         AUTOPOST_FETCH_ALLOW="127.0.0.0/8",
@@ -282,6 +453,8 @@ async def test_what_people_write_turns_up_only_where_posts_are_kept(
     async with canaries.overheard(nats_url, nats_namespace) as bus, Site().open() as site:
         await set_the_scene(system)
         await add_feed(system, site)
+        await add_interfaces(system, site)
+        await add_databases(system, site)
         taken = await post_everything(system, site)
         await bring_updates(system)
         await eventually(lambda: settled(system), within=IN_TIME)
@@ -306,6 +479,8 @@ async def test_what_people_write_turns_up_only_where_posts_are_kept(
     assert taken
     assert [place for place, sign in SIGNS.items() if sign not in haystacks[place]] == []
     assert await seen(system) == ACTIONS
+    assert await codes(system) == CODES
+    assert set(FIELDS) == FED  # before all are searched for
     assert canaries.hits(searched(), haystacks) == []
 
 
@@ -315,6 +490,22 @@ async def seen(system: System) -> set[str]:
     return {row["action"] for row in rows} & ACTIONS
 
 
+async def codes(system: System) -> dict[str, str | None]:
+    """How each source failed, if it did."""
+    rows = await system.database.fetch(
+        "SELECT source_id, CASE WHEN failures > 0 THEN last_error ->> 'code' END AS code FROM pull_sources "
+        "WHERE workspace_id = $1",
+        UUID(WORKSPACE),
+    )
+    return {row["source_id"]: row["code"] for row in rows}
+
+
+CODES = {
+    **{"feed": None, "gone": "http_404", "api": "http_500", "api-refused": None, "api-body": "unreadable"},
+    **{"api-gone": "http_500", "api-redirect": "credentials_in_url", "db": None, "db-refused": None},
+    **{"db-error": "config_invalid", "db-late": "config_invalid", "db-cursor": "config_invalid"},
+    **{"db-value": "config_invalid", "db-away": "connect", "db-wrong": "connect", "db-option": "connect"},
+}
 ACTIONS = {
     *("ingress_dedup_dropped", "ingress_payload_rejected", "validation_failed", "message_tag_mismatch"),
     *("media_failed", "failed_permanent", "sent", "pull_failed"),
@@ -331,6 +522,15 @@ SIGNS = {
     "streams": b"audit.",
 }
 """That each was really searched: what must be in it."""
+
+
+def test_each_field_of_a_post_carries_something() -> None:
+    inner: dict[str, type[Struct]] = {"media": MediaItem, "routing": Routing, "buttons": Button}
+    fields = {name for name in PostRequest.__struct_fields__ if name != "buttons"}
+    fields |= {f"{outer}.{name}" for outer, struct in inner.items() for name in struct.__struct_fields__}
+
+    assert set(OF_A_POST) == fields
+    assert set(OF_A_POST.values()) <= set(FIELDS)
 
 
 @pytest.mark.parametrize("table", OWN)

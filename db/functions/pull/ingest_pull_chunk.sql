@@ -114,10 +114,14 @@ BEGIN
         released_at = NULL;
     PERFORM stage_post(p_workspace_id, p_endpoint_id, NULL, _posts -> (s.place - 1))
     FROM unnest(_staged) AS s (place);
-    WITH told AS (
+    WITH refused AS MATERIALIZED ( -- of items with the same source_ref the first
+        SELECT DISTINCT ON (f.item ->> 'source_ref') f.item, f.item ->> 'source_ref' AS source_ref
+        FROM jsonb_array_elements(p_refused) WITH ORDINALITY AS f (item, place)
+        ORDER BY f.item ->> 'source_ref', f.place
+    ), told AS (
         INSERT INTO pull_receipts AS r (workspace_id, source_id, source_ref, received_at)
-        SELECT DISTINCT p_workspace_id, p_source_id, f.item ->> 'source_ref', clock_timestamp()
-        FROM jsonb_array_elements(p_refused) AS f (item)
+        SELECT p_workspace_id, p_source_id, f.source_ref, clock_timestamp()
+        FROM refused AS f
         ON CONFLICT (workspace_id, source_id, source_ref) DO UPDATE
         SET received_at = excluded.received_at,
             released_at = NULL
@@ -127,8 +131,8 @@ BEGIN
     SELECT coalesce(jsonb_agg(f.item) FILTER (WHERE NOT f.item ? 'quiet'), '[]'),
            count(*) FILTER (WHERE f.item ? 'quiet')
     INTO _refused, _passed
-    FROM jsonb_array_elements(p_refused) AS f (item)
-    JOIN told t ON t.source_ref = f.item ->> 'source_ref';
+    FROM refused AS f
+    JOIN told AS t USING (source_ref);
     PERFORM store_pull_cursor(p_workspace_id, p_source_id, _run_id, p_cursor, p_last);
     PERFORM record_pull_refusals(
         p_workspace_id, p_endpoint_id, p_source_id, _run_id, p_posts #> '{0,trace_id}', _twins, _refused);

@@ -310,6 +310,18 @@ async def test_what_is_released_while_an_answer_is_read_is_asked_for_by_the_next
     assert (again, await chunks.cursor()) == (True, {"last_seen": 2})
 
 
+async def test_of_refused_items_with_the_same_reference_the_first_is_told(chunks):
+    """Feeds repeat their ids. The second once failed the whole chunk: ON CONFLICT takes no row twice."""
+    twins = [{"source_ref": "1", "code": "unprocessable", "message": message} for message in ("one", "two")]
+    quiet = [{"source_ref": "2", "quiet": True}] * 2
+
+    taken = await chunks.take([], refused=[*twins, *quiet])
+
+    assert (taken["verdict"], taken["payload_rejected"], taken["passed_over"]) == ("taken", 1, 1)
+    [event] = await chunks.tenant.events("ingress_payload_rejected")
+    assert json.loads(event["error"])["message"] == "one"
+
+
 async def test_what_is_released_and_then_refused_is_told(chunks):
     await chunks.bring("1")
     await released(chunks, "1")
