@@ -104,6 +104,21 @@ def test_links_that_the_text_lacks_follow_it() -> None:
     assert plan.parts[0].text == "see https://a.example/\n\nhttps://b.example/?x=1&y=2"
 
 
+@pytest.mark.parametrize("content", [Content(text="a"), Content(text="<b>a</b>", parse_mode="HTML")])
+def test_the_topic_that_a_post_names_is_in_the_plan_where_chats_have_topics(content: Content) -> None:
+    telegram = compiled("telegram", content, Flags(thread=7)).plan
+    usual = compiled("telegram", content, Flags()).plan
+    elsewhere = compiled("max", content, Flags(thread=7)).plan
+
+    assert telegram is not None
+    assert usual is not None
+    assert elsewhere is not None
+    assert (telegram.thread, usual.thread, elsewhere.thread) == (7, None, None)
+    assert telegram.digest() != usual.digest()
+    assert telegram.notes == ()
+    assert elsewhere.notes == ("routing.thread is not supported by the platform and was dropped",)
+
+
 def test_silent_is_dropped_for_max_and_the_plan_says_so() -> None:
     plan = compiled("max", Content(text="a"), Flags(silent=True)).plan
 

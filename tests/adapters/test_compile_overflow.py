@@ -140,7 +140,7 @@ def test_an_entity_that_fits_into_a_message_is_not_cut() -> None:
 
 
 def test_a_truncated_text_is_as_long_as_it_can_be() -> None:
-    text = f"<b>Title</b>\n<blockquote>{'word ' * 815}</blockquote>{'x ' * 100}"
+    text = f"<b>Title</b>\n<blockquote>{'word ' * 799}</blockquote>{'x ' * 100}"
 
     [cut] = texts(compiled(text, shrunk(TELEGRAM, text=4000), "HTML", overflow="truncate"))
 

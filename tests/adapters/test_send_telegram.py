@@ -16,7 +16,7 @@ from autopost_adapters.telegram.answers import TelegramMessage, held, read
 from autopost_adapters.telegram.calls import call_for
 from autopost_adapters.telegram.send import TelegramAdapter
 from autopost_contracts.outcomes import Failed
-from autopost_contracts.payload import Button
+from autopost_contracts.payload import GENERAL_TOPIC, Button
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia, Preview, TextPart
 from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpAnswer, HttpClient
@@ -217,6 +217,17 @@ async def test_a_part_goes_to_its_topic_protected_and_with_the_preview_it_asks_f
         "prefer_large_media": True,
         "show_above_text": True,
     }
+
+
+async def test_general_is_a_topic_without_its_number(telegram: Simulated) -> None:
+    forum = {"platform": "telegram", "id": -1009, "type": "supergroup", "topics": [{"id": 7, "name": "News"}]}
+    (await telegram.http.post(f"{telegram.url}/_sim/chats", json=forum | {"limits": []})).raise_for_status()
+
+    answer = await telegram.adapter.send(
+        TextPart(text="a"), Target(chat="-1009", token=telegram.target.token, thread=GENERAL_TOPIC)
+    )
+
+    assert isinstance(answer, AcceptedPart), answer
 
 
 async def test_a_channel_may_be_named_instead_of_numbered(telegram: Simulated) -> None:

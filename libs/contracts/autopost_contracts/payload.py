@@ -10,6 +10,15 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 ParseMode = Literal["HTML", "Markdown"]
+ParseModeOfPost = Annotated[
+    ParseMode | None,
+    Meta(
+        description="The markup of text and captions; without it they are plain text. Markdown is CommonMark's inline "
+        "part with ~~strikethrough~~: *x* is italic, **x** bold. A mark that is never closed is shown as it stands, "
+        "with a warning unclosed_mark. Headings become bold lines; lists, tables and HTML in Markdown are text. "
+        "Telegram gets HTML; MAX gets the format of the post, or html where Markdown would be ambiguous."
+    ),
+]
 MediaType = Literal["image", "video", "animation", "audio", "file"]
 Platform = str
 """A name like ``telegram`` or ``max``; the registered adapters define the list."""
@@ -44,18 +53,33 @@ class MediaItem(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     caption: str | None = None
 
 
+GENERAL_TOPIC = 1
+MOST_TOPICS = 2**31 - 1
+Thread = Annotated[
+    int,
+    Meta(
+        ge=GENERAL_TOPIC,
+        le=MOST_TOPICS,
+        description="The topic of a Telegram forum (message_thread_id), instead of the one in the settings of the "
+        "channel; 1 is General. It selects no channel and is not part of the content: the same content in another "
+        "topic of the same chat is a twin. On other platforms it is dropped.",
+    ),
+]
+
+
 class Routing(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Narrows the channels that ``route_filter`` selects; never adds one."""
+    """Narrows the channels that ``route_filter`` selects; never adds one. ``thread`` names a topic in them."""
 
     channels: tuple[str, ...] = ()
     channel_tags: tuple[Tag, ...] = ()
+    thread: Thread | None = None
 
 
 class PostRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of ``POST /v1/posts``."""
 
     text: str | None = None
-    parse_mode: ParseMode | None = None
+    parse_mode: ParseModeOfPost = None
     links: Annotated[tuple[Link, ...], Meta(max_length=20)] = ()
     media: Annotated[tuple[MediaItem, ...], Meta(max_length=100)] = ()
     buttons: Annotated[tuple[Button | tuple[Button, ...], ...], Meta(max_length=100)] = ()
@@ -110,6 +134,8 @@ class Flags(Struct, frozen=True, omit_defaults=True):
     disable_preview: bool = False
     silent: bool = False
     protect: bool = False
+    thread: int | None = None
+    """The topic of a forum; ``None``: that of the channel."""
     tags: tuple[str, ...] = ()
     fields: dict[str, Any] = {}
     """The post's ``meta``. A template sees only the keys that it has a default for."""

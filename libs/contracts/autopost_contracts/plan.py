@@ -1,7 +1,7 @@
 """A plan: the ordered platform calls for one render profile. A preview shows exactly what is sent.
 
 A plan holds no chat, token, file id or time, so all channels of a profile share one, and its hash is the
-same in a dry run and in the stored rendering.
+same in a dry run and in the stored rendering. It holds a topic only where the post names one.
 """
 
 from hashlib import sha256
@@ -95,6 +95,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int
     platform: Platform
     parts: tuple[Part, ...]
+    thread: int | None = None
+    """The topic of a forum that the post names; ``None``: that of the channel."""
     notes: tuple[str, ...] = ()
     """What the platform does not support and the plan leaves out, as text for people."""
 

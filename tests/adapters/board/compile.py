@@ -20,6 +20,7 @@ LIMITS = Limits(
     protect=False,
     caption_above=False,
     preview_looks=False,
+    threads=False,
     write=lambda marked, _parse_mode: Written(marked.text),
 )
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from autopost_adapters.base import AcceptedPart
 from autopost_contracts.outcomes import Category, Failed, Scope, Sent
+from autopost_contracts.plan import Plan, TextPart
 from autopost_dispatcher.send.end_delivery import Released
 from autopost_dispatcher.send.slots import KNOWN_AFTER
 from autopost_runtime.config.load import Secret
@@ -24,6 +25,29 @@ async def test_every_part_is_sent_in_order_and_recorded_before_the_next() -> Non
     assert platform.texts == ["one", "two", "three"]
     assert world.recorded == [(0, ("1",)), (1, ("2",)), (2, ("3",))]
     assert {(target.chat, target.thread) for _, target, _ in platform.sent} == {("-1001", 7)}
+
+
+async def test_the_topic_of_the_post_goes_before_that_of_the_channel() -> None:
+    platform, world = FakePlatform(), FakeDatabase("one")
+    plan = Plan(version=2, platform="telegram", parts=(TextPart(text="one"),), thread=9)
+
+    await sender(platform, world).deliver(job(plan=plan, settings={"message_thread_id": 7}))
+
+    assert [target.thread for _, target, _ in platform.sent] == [9]
+
+
+@pytest.mark.parametrize(("thread", "scope"), [(9, Scope.DELIVERY), (None, Scope.CHANNEL)])
+async def test_a_topic_that_only_the_post_names_and_nobody_has_is_not_the_channels_fault(
+    thread: int | None, scope: Scope
+) -> None:
+    platform, world = FakePlatform(), FakeDatabase("one")
+    platform.failures = [Failed.permanent(Scope.CHANNEL, "thread_not_found")]
+    plan = Plan(version=2, platform="telegram", parts=(TextPart(text="one"),), thread=thread)
+
+    outcome = await sender(platform, world).deliver(job(plan=plan, settings={"message_thread_id": 7}))
+
+    assert isinstance(outcome, Failed)
+    assert (outcome.code, outcome.scope) == ("thread_not_found", scope)
 
 
 async def test_a_retry_sends_the_tail_only() -> None:

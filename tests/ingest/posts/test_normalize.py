@@ -104,6 +104,13 @@ def test_a_post_that_shows_nothing_is_refused(text: str) -> None:
     assert refused.value.field == "text"
 
 
+def test_the_topic_of_a_post_is_a_flag_and_not_content() -> None:
+    usual, other = (normalize(PostRequest(text="a", routing=Routing(thread=thread))) for thread in (None, 7))
+
+    assert (usual.flags.thread, other.flags.thread) == (None, 7)
+    assert usual.content_hash == other.content_hash
+
+
 FENCED = "```py\nif a:\n    b  =  1\n\n\n\n    c\n```"
 MARKED = "<pre>if a:\n\tb  =  1\n\n\n\n</pre>"
 

@@ -55,5 +55,6 @@ LIMITS = Limits(
     protect=False,
     caption_above=False,
     preview_looks=False,
+    threads=False,
     write=write,
 )

@@ -82,7 +82,13 @@ def _plain(content: Content, flags: Flags, profile: Profile, limits: Limits, set
     shown = asked.shown_on(limits)
     preview = Preview(url=first_web_link(marked)) if shown.preview.size else Preview()
     part = shown.dress(TextPart(text=written.text, markup=written.markup, preview=preview))
-    return Plan(version=PLAN_VERSION, platform=limits.platform, parts=(part,), notes=tuple(dropped(asked, shown)))
+    return Plan(
+        version=PLAN_VERSION,
+        platform=limits.platform,
+        parts=(part,),
+        thread=shown.thread,
+        notes=tuple(dropped(asked, shown)),
+    )
 
 
 def _plan(material: _Material, measure: Measure, asked: Options, settings: Settings) -> Plan | tuple[Problem, ...]:
@@ -103,6 +109,7 @@ def _plan(material: _Material, measure: Measure, asked: Options, settings: Setti
         version=PLAN_VERSION,
         platform=limits.platform,
         parts=tuple(shown.dress(part) for part in parts),
+        thread=shown.thread,
         notes=(*words.notes, *media.notes, *layout.notes, *dropped(asked, shown)),
     )
 

@@ -91,5 +91,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     protect: bool
     caption_above: bool
     preview_looks: bool
+    threads: bool
+    """Chats may have topics."""
     write: Callable[[Marked, ParseMode | None], Written]
     """Writes a text in the platform's dialect; with several dialects the post's parse mode selects one."""

@@ -1,4 +1,4 @@
-"""Display options of a post: silence, protection, previews. Unsupported options are dropped with a note."""
+"""Options of a post: silence, protection, previews, the topic. Unsupported options are dropped with a note."""
 
 from collections.abc import Iterator
 
@@ -18,6 +18,7 @@ class Options(Struct, frozen=True, kw_only=True):
     protect: bool
     preview: Preview
     caption_above: bool
+    thread: int | None
 
     def shown_on(self, limits: Limits) -> "Options":
         """The options that the platform supports."""
@@ -27,6 +28,7 @@ class Options(Struct, frozen=True, kw_only=True):
             protect=self.protect and limits.protect,
             preview=preview,
             caption_above=self.caption_above and limits.caption_above,
+            thread=self.thread if limits.threads else None,
         )
 
     def dress(self, part: Part) -> Part:
@@ -55,6 +57,7 @@ def read_options(flags: Flags, settings: Settings) -> Options:
         protect=flags.protect or settings.protect,
         preview=preview,
         caption_above=settings.caption_above,
+        thread=flags.thread,
     )
 
 
@@ -67,6 +70,7 @@ def dropped(asked: Options, shown: Options) -> Iterator[str]:
         "protect": "protect",
         "preview": "a look of the preview",
         "caption_above": "caption_above",
+        "thread": "routing.thread",
     }
     for field, name in names.items():
         if getattr(asked, field) != getattr(shown, field):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from autopost_contracts.payload import MediaType, ParseMode
+from autopost_contracts.payload import MediaType, ParseMode, Thread
 from autopost_contracts.plan import Problem
 from autopost_runtime.config.suggestions import suggest
 from autopost_runtime.secrets.redaction import quoted
@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class _Address(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that affect the target of a post; used by the dispatcher."""
 
-    message_thread_id: int | None = None
+    message_thread_id: Thread | None = None
 
 
 KNOWN = frozenset({*Settings.__struct_fields__, *_Address.__struct_fields__})

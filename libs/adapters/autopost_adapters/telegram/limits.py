@@ -59,5 +59,6 @@ LIMITS = Limits(
     protect=True,
     caption_above=True,
     preview_looks=True,
+    threads=True,
     write=write,
 )

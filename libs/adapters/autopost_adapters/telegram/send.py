@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 from autopost_contracts.outcomes import Failed, Scope
+from autopost_contracts.payload import GENERAL_TOPIC
 from autopost_contracts.plan import MediaPart, Part, PlannedMedia
 from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpAnswer, HttpError
@@ -97,8 +98,9 @@ class TelegramAdapter:
 
 
 def _address(target: Target) -> dict[str, Any]:
+    """Telegram refuses General by its number."""
     chat: int | str = int(target.chat) if _NUMBER.fullmatch(target.chat) else target.chat
-    return {"chat_id": chat} | ({} if target.thread is None else {"message_thread_id": target.thread})
+    return {"chat_id": chat} | ({} if target.thread in (None, GENERAL_TOPIC) else {"message_thread_id": target.thread})
 
 
 def _as_text(fields: Mapping[str, Any]) -> dict[str, str]:

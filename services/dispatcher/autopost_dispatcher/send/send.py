@@ -65,11 +65,14 @@ class DeliverySender:
             return Failed.permanent(
                 Scope.DELIVERY, "rendering_missing", "the stored rendering is missing or cannot be read"
             )
-        thread = channel.settings.get("message_thread_id")
+        thread = claim.plan.thread or channel.settings.get("message_thread_id")
         target = Target(chat=channel.target_id, token=identity.token, thread=thread)
         outcome = await Delivery(self._context, adapter, claim.plan, target, job, identity).run()
         if not isinstance(outcome, Failed):
             return outcome
+        if outcome.code == "thread_not_found" and claim.plan.thread is not None:
+            # The post named the topic, so the mistake is not the channel's.
+            outcome = msgspec.structs.replace(outcome, scope=Scope.DELIVERY)
         if outcome.code == "unauthorized":
             self._identities.forget(*key)  # it may have been rotated
         return _without(identity.token, outcome)

@@ -24,7 +24,7 @@ from autopost_ingest.gateway import ChannelPreview, Endpoint, Gateway, PostPrevi
 from autopost_ingest.posts.compile import needs_upload
 from autopost_ingest.posts.enqueue import payload_hash_of, post_of
 from autopost_ingest.posts.normalize import Normalized
-from autopost_ingest.posts.warnings import TagWarning, tag_warnings
+from autopost_ingest.posts.warnings import PostWarning, mark_warnings, tag_warnings
 from autopost_ingest.posts.worker_calls import PlanMade
 from autopost_ingest.request.query import PARAMETERS, check_query
 
@@ -94,7 +94,7 @@ class DryRun(Struct, frozen=True, kw_only=True):
     counts: ChannelCounts
     channels: tuple[ChannelDecision, ...]
     plans: dict[str, PlanPreview]
-    warnings: tuple[TagWarning, ...]
+    warnings: tuple[PostWarning, ...]
     trace_id: str | None = None
 
 
@@ -121,7 +121,8 @@ class DryRunner:
         normalized, is_whole = await self._media.look_up(endpoint.workspace_id, request, skip=skip_media)
         found = await self._ask(endpoint, request, normalized, is_whole=is_whole)
         made = await self._media.offload.compile(endpoint.workspace_id, normalized, found.profiles)
-        return _answer(found, normalized, request, _plans(made, is_whole=is_whole), is_whole=is_whole)
+        answer = _answer(found, normalized, request, _plans(made, is_whole=is_whole), is_whole=is_whole)
+        return await self._with_marks(endpoint, normalized, answer)
 
     async def _by_url(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> DryRun | None:
         """``None`` when a channel needs the bytes."""
@@ -129,7 +130,12 @@ class DryRunner:
         made = await self._media.offload.compile(endpoint.workspace_id, normalized, found.profiles)
         if not made or any(needs_upload(each.problems) for each in made):
             return None
-        return _answer(found, normalized, request, _plans(made, is_whole=True), is_whole=True)
+        answer = _answer(found, normalized, request, _plans(made, is_whole=True), is_whole=True)
+        return await self._with_marks(endpoint, normalized, answer)
+
+    async def _with_marks(self, endpoint: Endpoint, normalized: Normalized, answer: DryRun) -> DryRun:
+        marks = await self._media.offload.unclosed_marks(endpoint.workspace_id, normalized.content)
+        return replace(answer, warnings=(*answer.warnings, *mark_warnings(marks)))
 
     async def _ask(
         self, endpoint: Endpoint, request: PostRequest, normalized: Normalized, *, is_whole: bool

@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from autopost_ingest.dry_run.dry_run import ChannelCounts
-from autopost_ingest.posts.warnings import TagWarning
+from autopost_ingest.posts.warnings import PostWarning, TagWarning
 
 
 class ApiResponse(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,7 +23,7 @@ class Accepted(ApiResponse, frozen=True, kw_only=True):
     """False if this content was posted before."""
     channels: ChannelCounts
     trace_id: str | None
-    warnings: tuple[TagWarning, ...] = ()
+    warnings: tuple[PostWarning, ...] = ()
 
 
 class Staged(ApiResponse, frozen=True, kw_only=True):
@@ -34,6 +34,7 @@ class Staged(ApiResponse, frozen=True, kw_only=True):
     run_id: UUID
     message_id: None
     trace_id: str | None
+    warnings: tuple[PostWarning, ...] = ()
 
 
 class Duplicate(ApiResponse, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from autopost_ingest.http.openapi import serve_document
 from autopost_ingest.posts.enqueue import Enqueuer, ProfilesUnsettled
 from autopost_ingest.posts.normalize import Normalized
 from autopost_ingest.posts.stored_media import StoredMedia
-from autopost_ingest.posts.warnings import tag_warnings
+from autopost_ingest.posts.warnings import PostWarning, mark_warnings, tag_warnings
 from autopost_ingest.request.query import check_query
 
 posts = metrics.counter("autopost_ingress_posts_total", "Posts by verdict.")
@@ -54,12 +54,13 @@ class PostReceiver:
             check_query(query, {})
             post = await self._admission.body_of(request, endpoint)
             normalized = await self._enqueuer.offload.normalize(endpoint.workspace_id, post)
+            marks = await self._enqueuer.offload.unclosed_marks(endpoint.workspace_id, normalized.content)
             if normalized.content.media:
                 normalized = await self._stored_media.look_up(endpoint.workspace_id, normalized)
             verdict = await self._enqueue(endpoint, post, normalized)
         if verdict.verdict == "workspace_paused":
             await self._admission.report_inactive(endpoint, "paused")
-        return _answer(endpoint, verdict, request, normalized.tags)
+        return _answer(endpoint, verdict, request, normalized.tags, mark_warnings(marks))
 
     async def _enqueue(self, endpoint: Endpoint, post: PostRequest, normalized: Normalized) -> Verdict:
         try:
@@ -70,14 +71,20 @@ class PostReceiver:
             ) from None
 
 
-def _answer(endpoint: Endpoint, verdict: Verdict, request: web.Request, tags: tuple[str, ...]) -> WholeResponse:
+def _answer(
+    endpoint: Endpoint,
+    verdict: Verdict,
+    request: web.Request,
+    tags: tuple[str, ...],
+    warnings: tuple[PostWarning, ...],
+) -> WholeResponse:
     posts.add(1, {"verdict": verdict.verdict})
     match verdict.verdict:
         case "accepted":
-            return _json(202, _accepted(verdict, tags))
+            return _json(202, _accepted(verdict, (*tag_warnings(verdict.first_tags, tags), *warnings)))
         case "staged":  # its message is created when its media is fetched; see GET /v1/posts/{post_id}
             ids = {"post_id": verdict.post_id, "run_id": verdict.run_id, "message_id": None}
-            return _json(202, {"status": "staged", **ids})
+            return _json(202, {"status": "staged", **ids} | ({"warnings": warnings} if warnings else {}))
         case "duplicate":
             refuse("dedup_dropped", HttpProblem(200, "duplicate"))
             first = {"run_id": verdict.first_run_id, "post_id": verdict.post_id}
@@ -92,7 +99,7 @@ def _answer(endpoint: Endpoint, verdict: Verdict, request: web.Request, tags: tu
             raise RuntimeError("the enqueuer settles missing profiles itself")
 
 
-def _accepted(verdict: Verdict, tags: tuple[str, ...]) -> dict[str, Any]:
+def _accepted(verdict: Verdict, warnings: tuple[PostWarning, ...]) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "status": "accepted",
         "message_id": verdict.message_id,
@@ -105,8 +112,8 @@ def _accepted(verdict: Verdict, tags: tuple[str, ...]) -> dict[str, Any]:
             "validation_failed": verdict.validation_failed,
         },
     }
-    if verdict.first_tags is not None:
-        answer["warnings"] = tag_warnings(verdict.first_tags, tags)
+    if warnings:
+        answer["warnings"] = warnings
     return answer
 
 

@@ -77,6 +77,7 @@ def normalize(request: PostRequest) -> Normalized:
             disable_preview=request.disable_preview,
             silent=request.silent,
             protect=request.protect,
+            thread=request.routing.thread,
             tags=tags,
             fields=request.meta or {},
         ),

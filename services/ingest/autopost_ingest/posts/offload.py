@@ -20,6 +20,7 @@ from msgspec import Raw
 from autopost_ingest.errors import AtCapacity, InvalidPost
 from autopost_ingest.posts.compile import compile_all, compile_for, rendering, under
 from autopost_ingest.posts.normalize import Normalized, normalize
+from autopost_ingest.posts.unclosed_marks import UnclosedMark, texts_of, unclosed_marks
 from autopost_ingest.posts.worker_calls import (
     CompileCall,
     PlanMade,
@@ -111,6 +112,14 @@ class Offload:
         for call in _calls(normalized, left):
             done += await self._call(self._workers, compile_call, call, workspace)
         return done
+
+    async def unclosed_marks(self, workspace: WorkspaceId, content: Content) -> tuple[UnclosedMark, ...]:
+        if content.parse_mode != "Markdown":
+            return ()
+        texts = texts_of(content)
+        if self._workers is None or _is_small(content):
+            return unclosed_marks(texts)
+        return await self._call(self._workers, unclosed_marks, texts, workspace)
 
     def _under_policy(self, profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
         return tuple(under(self._policy, profile) for profile in profiles) if self._policy else profiles
