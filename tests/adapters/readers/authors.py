@@ -4,6 +4,7 @@ import html
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from adapters.readers import markdown
 from adapters.readers.entities import Entity, Read, shown
@@ -74,15 +75,17 @@ def reveals(entities: Sequence[Entity]) -> bool:
 def long_post(platform: str, mode: str | None, seed: int) -> Post:
     """Several posts one below the other, twice as long as a message may be."""
     posts: list[Post] = []
-    while sum(len(one.meant.text) for one in posts) < 8_000:
-        posts.append(post(platform, mode, seed * 1_000 + len(posts)))
-    text, entities = "", []
-    for one in posts:
+    text, entities = "", list[Entity]()
+    for number in count(seed * 1_000):
+        one = post(platform, mode, number)
+        if one.reveals:
+            continue
+        posts.append(one)
         start = len(text)
-        entities += [
-            replace(entity, start=entity.start + start, end=entity.end + start) for entity in one.meant.entities
-        ]
+        entities += [replace(each, start=each.start + start, end=each.end + start) for each in one.meant.entities]
         text += one.meant.text + "\n\n"
+        if len(text) > 8_000:
+            break
     return Post(mode, "\n\n".join(one.source for one in posts), Read(text.strip("\n"), tuple(entities)))
 
 

@@ -71,12 +71,12 @@ class Reader:
     def skip(self, stop: bytes) -> bytes:
         """Everything up to a byte of ``stop``; the end of the source always stops."""
         start = self.at
-        while self.at < len(self.source) and self.here() not in stop_set(stop):
+        while self.at < len(self.source) and self.here() not in stop:
             self.at += 1
         return self.source[start : self.at]
 
     def skip_spaces(self) -> None:
-        while self.at < len(self.source) and self.here() in stop_set(SPACE):
+        while self.at < len(self.source) and self.here() in SPACE:
             self.at += 1
 
     def character(self) -> str:
@@ -155,7 +155,7 @@ class Reader:
             start = self.at
             while re.fullmatch(rb"[A-Za-z0-9.-]", self.here()):
                 self.at += 1
-            if self.here() not in stop_set(SPACE + b">"):
+            if self.here() not in SPACE + b">":
                 raise Refused(f"can't parse entities: Unexpected end of name token at byte offset {start}")
             return self.source[start : self.at].decode().lower()
         self.at += 1
@@ -199,10 +199,6 @@ class Reader:
     def parsed(self) -> list[Entity]:
         """The language of inline code was needed only beside a ``pre``."""
         return [Entity(one.kind, one.start, one.end) if one.kind == "code" else one for one in self.entities]
-
-
-def stop_set(stop: bytes) -> list[bytes]:
-    return [bytes((one,)) for one in stop]
 
 
 def matters(tag: str, name: str, value: str) -> bool:
