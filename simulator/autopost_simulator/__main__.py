@@ -31,13 +31,14 @@ from autopost_simulator.simulator import Simulator
     "--log", type=click.Path(path_type=Path, dir_okay=False), help="Append every provider request to this file."
 )
 @click.option("--open", "open_to_all", is_flag=True, help="Create unknown tokens and chats when they are first used.")
+@click.option("--lenient", is_flag=True, help="Ignore unknown and mistyped fields, as the platforms do.")
 def simulator(
-    host: str, port: int, port_file: Path | None, state: Path | None, log: Path | None, open_to_all: bool
+    host: str, port: int, port_file: Path | None, state: Path | None, log: Path | None, open_to_all: bool, lenient: bool
 ) -> None:
     """Simulate the Telegram and MAX APIs."""
     start = _read_state(state) if state else StartState()
     try:
-        parts = Simulator(start=start, log=log, open_to_all=open_to_all)
+        parts = Simulator(start=start, log=log, open_to_all=open_to_all, strict=not lenient)
         run(parts, host, port, port_file)
     except msgspec.ValidationError as error:
         raise click.BadParameter(str(error), param_hint="--state") from None

@@ -20,7 +20,10 @@ LARGEST_BODY = 64 * 1024 * 1024
 
 
 class Simulator:
-    """Serve it without an access log: Telegram tokens are part of the URL."""
+    """Serve it without an access log: Telegram tokens are part of the URL.
+
+    ``strict``: refuse unknown and mistyped fields, which the platforms ignore.
+    """
 
     def __init__(
         self,
@@ -29,12 +32,13 @@ class Simulator:
         log: Path | None = None,
         open_to_all: bool = False,
         clock: Clock | None = None,
+        strict: bool = True,
     ) -> None:
         self.clock: Clock = clock or SystemClock()
         self.world = World(open_to_all=open_to_all)
         self.windows = Windows(self.clock)
-        self.telegram = TelegramService(self.world, self.windows, self.clock)
-        self.max = MaxService(self.world, self.windows, self.clock)
+        self.telegram = TelegramService(self.world, self.windows, self.clock, is_strict=strict)
+        self.max = MaxService(self.world, self.windows, self.clock, is_strict=strict)
         self.faults = Faults()
         self.journal = Journal(log)
         self._start = start or StartState()
@@ -73,6 +77,11 @@ class Simulator:
 
 
 def application(
-    *, start: StartState | None = None, log: Path | None = None, open_to_all: bool = False, clock: Clock | None = None
+    *,
+    start: StartState | None = None,
+    log: Path | None = None,
+    open_to_all: bool = False,
+    clock: Clock | None = None,
+    strict: bool = True,
 ) -> web.Application:
-    return Simulator(start=start, log=log, open_to_all=open_to_all, clock=clock).application()
+    return Simulator(start=start, log=log, open_to_all=open_to_all, clock=clock, strict=strict).application()

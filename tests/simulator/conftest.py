@@ -106,12 +106,21 @@ async def start(clock: StillClock) -> AsyncIterator[Start]:
 @pytest.fixture
 async def client(start: Start) -> Client:
     """One token and one channel on each platform, without limits."""
-    client = await start()
+    return await prepared(await start())
+
+
+async def prepared(client: Client) -> Client:
     await client.control("tokens", {"platform": "telegram", "token": TELEGRAM_TOKEN, "limits": []})
     await client.control("tokens", {"platform": "max", "token": MAX_TOKEN, "limits": []})
     await client.control("chats", {"platform": "telegram", "id": CHANNEL, "title": "News", "limits": []})
     await client.control("chats", {"platform": "max", "id": MAX_CHANNEL, "title": "News", "limits": []})
     return client
+
+
+@pytest.fixture
+async def lenient(start: Start) -> Client:
+    """As ``client``, but what the platforms ignore is ignored."""
+    return await prepared(await start(strict=False))
 
 
 @pytest.fixture

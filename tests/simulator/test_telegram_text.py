@@ -156,10 +156,6 @@ def test_entities_are_found_in_plain_text(text, found):
             "entity URL 'http://localhost' is invalid: Wrong HTTP URL",
         ),
         ([{"type": "bold", "offset": 0}], "can't parse MessageEntity: Can't find field \"length\""),
-        (
-            [{"type": "bold", "offset": 0, "length": []}],
-            'can\'t parse MessageEntity: Field "length" must be of type Number',
-        ),
     ],
 )
 async def test_impossible_entities_are_refused(client, entities, description):

@@ -15,6 +15,7 @@ from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.operations import Operation, Operations
 from autopost_simulator.max.refusal import MaxError, MaxRateLimited, named, payload
 from autopost_simulator.max.shapes import place_of
+from autopost_simulator.max.strict import refuse_unknown
 from autopost_simulator.reply import Reply
 from autopost_simulator.world import World
 
@@ -24,7 +25,8 @@ class _OnlyText(msgspec.Struct):
 
 
 class MaxEndpoint:
-    def __init__(self, world: World, operations: Operations, exchange: CallHandler) -> None:
+    def __init__(self, world: World, operations: Operations, exchange: CallHandler, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
         self._world = world
         self._operations = operations
         self._exchange = exchange
@@ -51,7 +53,9 @@ class MaxEndpoint:
             await self._operations.wait(token, operation, asked)
             missing = named("method_not_allowed" if by_verb else "not_found")
             return await self._exchange.answer(
-                request, call, lambda: self._act(token, operation or missing, asked, call)
+                request,
+                call,
+                lambda: self._act(token, operation or missing, asked, call, f"{request.method} {template}"),
             )
 
         return handle
@@ -64,11 +68,15 @@ class MaxEndpoint:
         place = place_of(request.query.get("message_id", ""))
         return request.query.get("chat_id") or request.match_info.get("id") or (str(place[0]) if place else None)
 
-    def _act(self, token: str, operation: Operation | MaxError, asked: OperationCall, call: ProviderCall) -> Reply:
+    def _act(
+        self, token: str, operation: Operation | MaxError, asked: OperationCall, call: ProviderCall, name: str
+    ) -> Reply:
         try:
             bot = self._operations.admit(token)
             if isinstance(operation, MaxError):
                 raise operation
+            if self._is_strict:
+                refuse_unknown(name, asked)
             return _answer(operation(bot, asked, call))
         except MaxRateLimited as limited:
             return reply.rate_limited(limited.reply())

@@ -15,14 +15,15 @@ from autopost_simulator.world import World
 
 
 class MaxService:
-    def __init__(self, world: World, windows: Windows, clock: Clock) -> None:
+    def __init__(self, world: World, windows: Windows, clock: Clock, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
         self._world = world
         self._state = MaxState(world, windows, clock)
         self._operations = Operations(world, windows, clock, self._state)
         self._customers = Customers(world, clock, self._state)
 
     def add_to(self, app: web.Application, exchange: CallHandler) -> None:
-        MaxEndpoint(self._world, self._operations, exchange).add_to(app)
+        MaxEndpoint(self._world, self._operations, exchange, is_strict=self._is_strict).add_to(app)
         UploadHost(self._state.uploads, exchange).add_to(app)
         MaxControl(self._state, self._customers).add_to(app)
 

@@ -12,13 +12,15 @@ from autopost_simulator.telegram.methods import Methods
 from autopost_simulator.telegram.refusal import Described, TelegramError, TelegramRateLimited, named
 from autopost_simulator.telegram.request.params import Params, read_params
 from autopost_simulator.telegram.sending.album import first_caption
+from autopost_simulator.telegram.strict.check import refuse_unknown
 from autopost_simulator.world import Bot, World
 
 _TOKEN = re.compile(r"[0-9]{1,18}:[A-Za-z0-9_-]+")
 
 
 class TelegramEndpoint:
-    def __init__(self, world: World, methods: Methods, exchange: CallHandler) -> None:
+    def __init__(self, world: World, methods: Methods, exchange: CallHandler, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
         self._world = world
         self._methods = methods
         self._exchange = exchange
@@ -79,6 +81,8 @@ class TelegramEndpoint:
             bot = self._world.bot("telegram", token)
             if bot is None:
                 raise named("unauthorized")
+            if self._is_strict:
+                refuse_unknown(call.method, params)
             return _accepted(self._methods.run(call.method, bot, params, call))
         except TelegramRateLimited as limited:
             return reply.rate_limited(limited.reply(limited.retry_after))

@@ -15,14 +15,15 @@ from autopost_simulator.world import World
 
 
 class TelegramService:
-    def __init__(self, world: World, windows: Windows, clock: Clock) -> None:
+    def __init__(self, world: World, windows: Windows, clock: Clock, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
         self._world = world
         self._state = state = TelegramState(world, clock)
         self._methods = Methods(state, windows)
         self._customers = TelegramCustomers(world, clock, state.updates, state.callbacks, state.files, state.intake)
 
     def add_to(self, app: web.Application, exchange: CallHandler) -> None:
-        endpoint = TelegramEndpoint(self._world, self._methods, exchange)
+        endpoint = TelegramEndpoint(self._world, self._methods, exchange, is_strict=self._is_strict)
         endpoint.add_to(app)
         self._state.updates.call = endpoint.call_from_webhook
         Downloads(self._world, self._state.files, self._state.pages, exchange).add_to(app)

@@ -1,7 +1,7 @@
 """Parameters of a Bot API call from query, form, JSON or multipart."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -24,11 +24,17 @@ class Params:
     """A form has only text fields, so an object may be given as itself or as JSON text."""
 
     def __init__(
-        self, values: Mapping[str, Any], digest: str, uploads: Mapping[str, MultipartFile] | None = None
+        self,
+        values: Mapping[str, Any],
+        digest: str,
+        uploads: Mapping[str, MultipartFile] | None = None,
     ) -> None:
         self._values = values
         self.digest = digest
         self.uploads = uploads or {}
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return self._values.items()
 
     def text(self, name: str) -> str:
         value = self._values.get(name)
