@@ -12,6 +12,8 @@
 --        paused         by the log the channel was paused beyond that moment
 --        cooldown       a platform had asked the channel or its rate group to wait beyond that moment; checked for the
 --                       last hour
+--        circuit        by the log the circuit of the rate group was open then, or half, and this is not its trial;
+--                       checked for the last hour
 -- The time of a claim is its slot or its event, whichever is later. Windows are not checked: the log does not have
 -- them. A next_allowed_at set back by hand is found, too.
 CREATE OR REPLACE FUNCTION verify_sends(
@@ -30,7 +32,8 @@ AS $$
     WITH taken AS MATERIALIZED (
         SELECT e.*, greatest(e.ts, e.slot_at) AS at
         FROM (
-            (SELECT true AS is_new, e.ts, e.id, e.delivery_id, e.channel_id, (e.meta ->> 'slot_at')::timestamptz AS slot_at
+            (SELECT true AS is_new, e.ts, e.id, e.delivery_id, e.channel_id, (e.meta ->> 'slot_at')::timestamptz AS slot_at,
+                    e.seq, e.meta @> '{"trial": true}' AS is_trial
              FROM events e
              WHERE e.workspace_id = p_workspace_id
                AND e.ts >= p_after_ts
@@ -39,7 +42,8 @@ AS $$
                AND (e.ts, e.id) <= (p_last_ts, p_last_id)
                AND e.action = 'send_attempt')
             UNION ALL
-            (SELECT false, e.ts, e.id, e.delivery_id, e.channel_id, (e.meta ->> 'slot_at')::timestamptz
+            (SELECT false, e.ts, e.id, e.delivery_id, e.channel_id, (e.meta ->> 'slot_at')::timestamptz,
+                    e.seq, e.meta @> '{"trial": true}'
              FROM events e
              WHERE e.workspace_id = p_workspace_id
                AND e.ts <= p_after_ts
@@ -140,6 +144,17 @@ AS $$
              AND c.channel_id = w.channel_id
             WHERE w.scope = 'channel' OR w.ts > c.rate_since
         ) AS x
+    ), circuits AS MATERIALIZED (
+        SELECT e.ts, e.seq, e.action, e.meta ->> 'platform' AS platform, e.meta ->> 'rate_group' AS rate_group
+        FROM (SELECT min(t.ts) AS first_ts FROM taken t WHERE t.is_new) AS t
+        CROSS JOIN LATERAL (
+            SELECT e.ts, e.seq, e.action, e.meta
+            FROM events e
+            WHERE e.workspace_id = p_workspace_id
+              AND e.ts > t.first_ts - interval '1 hour'
+              AND e.ts <= p_last_ts
+              AND e.action IN ('group_opened', 'group_closed')
+        ) AS e
     )
     SELECT 'slots', c.id, c.delivery_id, c.channel_id, format('%s, a slot per %s', c.gate, c.step), c.slot_at::text
     FROM close c
@@ -156,4 +171,22 @@ AS $$
     SELECT 'cooldown', c.id, c.delivery_id, c.channel_id, format('%s until %s', c.gate, c.asked_until), c.slot_at::text
     FROM cooled c
     WHERE c.is_new AND c.at < c.asked_until AND c.ts > c.since
+    UNION ALL
+    SELECT 'circuit', t.id, t.delivery_id, t.channel_id,
+           format('group %s of %s opened %s', g.rate_group, g.platform, before.ts), t.ts::text
+    FROM taken t
+    JOIN gated g USING (channel_id)
+    CROSS JOIN LATERAL ( -- in the order of the lock of the group, which both held
+        SELECT k.ts, k.action
+        FROM circuits k
+        WHERE k.platform = g.platform
+          AND k.rate_group = g.rate_group
+          AND k.seq < t.seq
+        ORDER BY k.seq DESC
+        LIMIT 1
+    ) AS before
+    WHERE t.is_new
+      AND NOT t.is_trial
+      AND t.ts > g.rate_since
+      AND before.action = 'group_opened'
 $$;

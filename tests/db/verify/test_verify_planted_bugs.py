@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 from autopost_cli.schema import schema_files
 from db.support.builders import Tenant, permanent, sent, transient
+from db.support.circuits import Circuit
 from db.support.operators import Operator
 from db.support.verified import kinds
 
@@ -87,6 +88,22 @@ async def a_platform_asks_for_patience(tenant: Tenant) -> None:
     await tenant.enqueue()
     claims = await tenant.claim(1)
     await tenant.commit(transient(claims[0], "platform", retry_after_ms=60_000))
+    await tenant.claim()
+
+
+async def a_platform_is_away(tenant: Tenant) -> None:
+    """And comes back: the trial and what follows it are no findings."""
+    await tenant.channel()
+    circuit = Circuit(tenant)
+    await circuit.fail(3)
+    await tenant.enqueue()
+    await tenant.claim()
+    await circuit.due()
+    for probe in await circuit.takes():
+        await circuit.record(probe, answered=True)
+    await tenant.enqueue()
+    for trial in await circuit.trial():
+        await tenant.commit(sent(trial))
     await tenant.claim()
 
 
@@ -198,6 +215,7 @@ BUGS = {
         a_platform_asks_for_patience,
         "cooldown",
     ),
+    "an outage is ignored": Bug("claimable_at", "ELSE 'infinity'", "ELSE '-infinity'", a_platform_is_away, "circuit"),
     "the claim of another is ended": Bug("lock_claims", "AND d.claim_token = o.claim_token", "", two_workers, "order"),
     "a hold does not hold": Bug(
         "decide_outcomes", "WHEN r.on_hold THEN 'infinity'", "", nobody_answers, "next_retry_at"
