@@ -49,7 +49,7 @@ BEGIN
     FROM jsonb_to_recordset(p_outcomes) AS o (result text, delivery_id uuid, claim_token uuid);
 
     IF _has_failed
-       OR circuits_in_doubt(p_workspace_id)
+       OR EXISTS (SELECT 1 FROM circuits_in_doubt(ARRAY[p_workspace_id]))
        OR EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0) THEN
         SELECT l.channels, l.groups INTO _channel_ids, _groups FROM lock_gates(p_workspace_id, p_outcomes) AS l;
     END IF;

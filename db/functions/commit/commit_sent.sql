@@ -25,7 +25,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _now timestamptz := clock_timestamp();
-    _has_streak boolean := circuits_in_doubt(p_workspace_id) OR EXISTS (
+    _has_streak boolean := EXISTS (SELECT 1 FROM circuits_in_doubt(ARRAY[p_workspace_id])) OR EXISTS (
         SELECT 1 FROM channels c WHERE c.workspace_id = p_workspace_id AND c.error_streak > 0);
     _drawn text := new_id();
     _first_id bigint := id_start(_drawn);

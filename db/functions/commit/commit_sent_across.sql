@@ -32,7 +32,7 @@ DECLARE
     _places tid[];
 BEGIN
     SELECT array_agg(w.workspace_id), array_agg(w.workspace_id) FILTER (
-        WHERE circuits_in_doubt(w.workspace_id)
+        WHERE w.workspace_id IN (SELECT circuits_in_doubt(p_workspace_ids))
            OR EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = w.workspace_id AND c.error_streak > 0))
     INTO workspaces, _in_doubt
     FROM (SELECT DISTINCT unnest(p_workspace_ids) AS workspace_id) AS w;
