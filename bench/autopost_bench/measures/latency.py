@@ -50,11 +50,11 @@ async def measure(server: BenchServer, figures: Figures) -> None:
                 "bare_chain": posting(session, await webhook.read()),
             }
             for send in chains.values():
-                await _latencies(send, provider, WARM_UP)
+                await latencies(send, provider, WARM_UP)
             for repetition in range(server.counts.repetitions):
                 server.say(f"latency, {repetition + 1} of {server.counts.repetitions}")
                 for name, send in chains.items():
-                    found = await _latencies(send, provider, server.counts.latencies)
+                    found = await latencies(send, provider, server.counts.latencies)
                     for label, part in (("p50", 0.5), ("p99", 0.99)):
                         figures.record(f"{name}.{label}", percentile(found, part) * 1e3, "milliseconds")
 
@@ -94,11 +94,11 @@ async def waking(tenant: Tenant, nats_url: str) -> AsyncIterator[Send]:
         await client.close()
 
 
-async def _latencies(send: Send, provider: Receiver, count: int) -> list[float]:
-    """Seconds, one post at a time, with a breath between them."""
+async def latencies(send: Send, provider: Receiver, count: int, chat: str = "") -> list[float]:
+    """Seconds, one post at a time, with a breath between them; ``chat``: the only one whose calls count."""
     found = []
     for _ in range(count):
-        arrival = provider.next_arrival()
+        arrival = provider.next_arrival(chat)
         started = await send()
         try:
             found.append(await asyncio.wait_for(arrival, PATIENCE) - started)

@@ -8,14 +8,19 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from autopost_adapters.registry import adapters
 from autopost_contracts.ids import WorkspaceId
+from autopost_dispatcher.config import DispatcherConfig
+from autopost_runtime.http.client import HttpClient
 from autopost_runtime.postgres.identity import new_id
 from msgspec import Struct
 
 from autopost_bench.machine import processor_time
 from autopost_bench.machine.server import BenchServer, connected
 from autopost_bench.machine.tenants import Rates, Tenant, Writer, make_tenant, owned, sealed, statement
+from autopost_bench.measures.drain import drain
 from autopost_bench.measures.replicas import replicas
+from autopost_bench.programs.children import child
 from autopost_bench.programs.receiver import Arrival, Receiver, receiving
 from autopost_bench.report.figures import Figures
 from autopost_bench.report.ledger import by_key, over_limit, too_close, use
@@ -49,9 +54,9 @@ class Case(Struct, frozen=True, kw_only=True):
 CASES = (
     Case(name="20", workspaces=20, rate=270),
     Case(name="200", workspaces=200, rate=27),
-    Case(name="200_two_replicas", workspaces=200, rate=27, replicas=2),
+    Case(name="two", workspaces=200, rate=27, replicas=2),
     Case(name="2000", workspaces=2_000, rate=2.7),
-    Case(name="saturated", workspaces=1_000, rate=27, is_saturated=True),
+    Case(name="all", workspaces=1_000, rate=27, is_saturated=True),
 )
 
 
@@ -64,19 +69,37 @@ class Found(Struct, frozen=True):
     """Microseconds of processor time per delivery, of all processes."""
     over: int
     close: int
+    missed: float
+    """Of all slots: the call was late and went out in another."""
 
 
 async def measure(server: BenchServer, figures: Figures) -> None:
-    """All repetitions in one call: making thousands of tenants is dear."""
-    for case in CASES:
-        for _ in range(server.counts.tenant_repetitions):
+    """All repetitions in one call: they have a number of their own."""
+    for _ in range(server.counts.tenant_repetitions):
+        figures.record("tenants.drain", await _drain(server))
+        for case in CASES:
             found = await run(server, case, server.counts.tenant_period.total_seconds())
             figures.record(f"tenants.{case.name}.use", found.use, "of the rate")
             figures.record(f"tenants.{case.name}.delivered", found.per_second)
             figures.record(f"tenants.{case.name}.most_by_least", found.fairness, "times")
             figures.record(f"tenants.{case.name}.cost", found.cost, "microseconds")
+            figures.record(f"tenants.{case.name}.missed", found.missed, "of the slots")
             figures.record("tenants.receiver_violations", found.over, "windows")
             figures.record("tenants.ledger_violations", found.close, "slots")
+
+
+async def _drain(server: BenchServer) -> float:
+    """One workspace without limits, with an HTTP call each: what the same machine does when no rate binds."""
+    server.say("one tenant without limits")
+    config = DispatcherConfig(database_url="")
+    async with (
+        child("receiver") as provider,
+        HttpClient(limit=config.concurrency) as http,
+        server.tenant(CHANNELS) as tenant,
+    ):
+        url = await provider.read()
+        sending = adapters(http, telegram_url=url, max_url=url, timeout=config.provider_timeout)
+        return await drain(tenant, server.counts.called, sending)
 
 
 async def run(server: BenchServer, case: Case, seconds: float) -> Found:
@@ -100,22 +123,28 @@ async def run(server: BenchServer, case: Case, seconds: float) -> Found:
 
 async def _make(url: str, case: Case, seconds: float) -> tuple[Tenant, list[WorkspaceId]]:
     """A tenant to warm up with, and those that are measured."""
-    posts = 2 + round(case.rate * (seconds + START) * (0.6 if case.is_saturated else 1.1) / CHANNELS)
     async with connected(url) as connection:
         rates = Rates(group=case.rate, channel=case.channel_rate, max_parallel=1)
         one = (await make_tenant(connection, WorkspaceId(new_id()), 1, rates)).at(url)
-        async with owned(one) as database:
-            [post] = (await Writer.of(database, one)).write(1)
-            rendering = post["renderings"][0]
-            workspaces = [WorkspaceId(new_id()) for _ in range(case.workspaces)]
-            tokens = [sealed(one) for one in workspaces]
-            gates = (CHANNELS, case.rate, case.channel_rate, 1)
-            await database.execute(statement("many_tenants"), workspaces, tokens, *gates)
-            plan: tuple[Any, ...] = (rendering["plan_hash"], rendering["rendered_text"], rendering["plan"])
-            await database.execute(statement("many_backlogs"), workspaces, posts, post["payload"], *plan)
+        workspaces = await make_busy(one, case, seconds + START)
         await connection.execute(statement("slot_log"))
         await connection.execute("VACUUM ANALYZE deliveries, delivery_queue, channels, channel_due, platform_limits")
     return one, workspaces
+
+
+async def make_busy(beside: Tenant, case: Case, seconds: float) -> list[WorkspaceId]:
+    """Tenants with more than they may send in that time, in the database of another one."""
+    posts = 2 + round(case.rate * seconds * (0.6 if case.is_saturated else 1.1) / CHANNELS)
+    workspaces = [WorkspaceId(new_id()) for _ in range(case.workspaces)]
+    tokens = [sealed(one) for one in workspaces]
+    async with owned(beside) as database:
+        [post] = (await Writer.of(database, beside)).write(1)
+        rendering = post["renderings"][0]
+        plan: tuple[Any, ...] = (rendering["plan_hash"], rendering["rendered_text"], rendering["plan"])
+        gates = (CHANNELS, case.rate, case.channel_rate, 1)
+        await database.execute(statement("many_tenants"), workspaces, tokens, *gates)
+        await database.execute(statement("many_backlogs"), workspaces, posts, post["payload"], *plan)
+    return workspaces
 
 
 async def _ledger(url: str, workspace: WorkspaceId) -> list[tuple[str, float, bool]]:
@@ -127,7 +156,7 @@ async def _ledger(url: str, workspace: WorkspaceId) -> list[tuple[str, float, bo
 def _judge(case: Case, receiver: Receiver, began: float, ended: float, spent: float, ledgers: Sequence[Any]) -> Found:
     tenants = _by_tenant(case, receiver.arrivals)
     served = [sum(began <= at < ended for at in calls) for calls in tenants]
-    close = 0
+    close, slots = 0, [slot for ledger in ledgers for slot in ledger]
     for ledger in ledgers:
         own = by_key((channel, slot) for channel, slot, in_chat in ledger if in_chat)
         close += too_close([slot for _, slot, _ in ledger], _step(case.rate))
@@ -139,6 +168,7 @@ def _judge(case: Case, receiver: Receiver, began: float, ended: float, spent: fl
         cost=spent / max(1, sum(served)) * 1e6,
         over=_over(case, tenants, receiver.arrivals),
         close=close,
+        missed=sum(not in_chat for _, _, in_chat in slots) / max(1, len(slots)),
     )
 
 

@@ -36,6 +36,8 @@ SUBJECTS = (
     Subject("measures.slots", ("queue",), repeats=False),
     Subject("measures.latency", ("dispatch",), repeats=False),
     Subject("measures.ingest", ("ingest",), repeats=False),
+    Subject("measures.many_tenants", ("tenants",), repeats=False),
+    Subject("measures.beside_tenants", ("tenants",), repeats=False),
 )
 
 

@@ -39,10 +39,12 @@ class Receiver:
         self.arrivals: list[Arrival] = []
         self._remembers = remembers
         self._waiting: asyncio.Future[float] | None = None
+        self._awaited = ""
         self.url = ""
 
-    def next_arrival(self) -> "asyncio.Future[float]":
-        """When the next call comes; ask before what leads to it."""
+    def next_arrival(self, chat: str = "") -> "asyncio.Future[float]":
+        """When the next call comes, or the next one for this chat; ask before what leads to it."""
+        self._awaited = chat
         self._waiting = asyncio.get_running_loop().create_future()
         return self._waiting
 
@@ -50,7 +52,7 @@ class Receiver:
         if self._remembers:
             found = CHAT.search(body)
             self.arrivals.append(Arrival(at, found[1].decode() if found else ""))
-        if self._waiting and not self._waiting.done():
+        if self._waiting and not self._waiting.done() and self._awaited.encode() in body:
             self._waiting.set_result(at)
 
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from autopost_bench.report.figures import Figures, spread
 
-Tag = Literal["queue", "dispatch", "ingest"]
-TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest")
+Tag = Literal["queue", "dispatch", "ingest", "tenants"]
+TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest", "tenants")
 
 
 class Bar(Struct, frozen=True):
@@ -58,6 +58,25 @@ BARS = (
     Bar("dispatch", "webhook to call, p99 ÷ bare chain", "latency.p99", "bare_chain.p99", 3, 2, True),
     Bar("ingest", "enqueued through HTTP, 40 channels ÷ direct", "ingest.http", "ingest.direct", 0.5, 0.8),
     Bar("ingest", "posts to one channel ÷ bare commits", "ingest.one_channel", "commits.32_clients", 0.3, 0.6),
+    Bar("tenants", "200 tenants at 27/s: calls ÷ what their rates allow", "tenants.200.use", None, 0.99, 0.998),
+    Bar("tenants", "2,000 tenants at 2.7/s: calls ÷ what their rates allow", "tenants.2000.use", None, 0.99, 0.998),
+    Bar("tenants", "200 tenants: two dispatchers ÷ one", "tenants.two.delivered", "tenants.200.delivered", 0.97, 1.0),
+    Bar(
+        "tenants", "processor time per call, 2,000 tenants ÷ 20", "tenants.2000.cost", "tenants.20.cost", 1.2, 1.1, True
+    ),
+    Bar("tenants", "1,000 tenants at 27/s ÷ one without limits", "tenants.all.delivered", "tenants.drain", 0.4, 0.55),
+    Bar("tenants", "1,000 tenants at 27/s: most served ÷ least", "tenants.all.most_by_least", None, 1.3, 1.1, True),
+    Bar(
+        "tenants",
+        "webhook to call beside 200 busy tenants ÷ alone",
+        "tenants.beside.p50",
+        "tenants.alone.p50",
+        3,
+        1.5,
+        True,
+    ),
+    Bar("tenants", "slots too close in the ledger", "tenants.ledger_violations", None, 0, 0, True, True),
+    Bar("tenants", "windows over the limit at the receiver", "tenants.receiver_violations", None, 0, 0, True, True),
 )
 
 

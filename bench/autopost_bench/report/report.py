@@ -9,6 +9,7 @@ import msgspec
 from autopost_bench.counts import Counts
 from autopost_bench.report.bars import BARS, Judged, Tag, judge
 from autopost_bench.report.figures import Figures
+from autopost_bench.report.meanings import MEANINGS
 
 BARS_HEAD = ("tag", "figure", "value", "spread", "least", "★", "met")
 RAW_HEAD = ("measured", "median", "spread", "unit")
@@ -57,6 +58,12 @@ def as_page(found: Report) -> str:
             "",
             *_markdown([BARS_HEAD, *_bars(found)]),
             "",
+            "## What the bars mean",
+            "",
+            *(f"- **{name}**: {MEANINGS[name]}" for name in dict.fromkeys(bar.name for bar in found.bars)),
+            "",
+            "## What was measured",
+            "",
             *_markdown([RAW_HEAD, *_raw(found)]),
             "",
         )
@@ -65,7 +72,7 @@ def as_page(found: Report) -> str:
 
 def _bars(found: Report) -> Iterable[Row]:
     for bar in found.bars:
-        numbers = (f"{bar.value:.3g}", f"{bar.spread:.0%}", f"{bar.least:g}", f"{bar.star:g}")
+        numbers = (plain(bar.value), f"{bar.spread:.0%}", f"{bar.least:g}", f"{bar.star:g}")
         yield (bar.tag, bar.name, *numbers, _verdict(bar))
 
 
@@ -78,7 +85,14 @@ def _verdict(bar: Judged) -> str:
 
 def _raw(found: Report) -> Iterable[Row]:
     for name, figure in found.raw["figures"].items():
-        yield (name, f"{figure['median']:,.4g}", f"{figure['spread']:.0%}", figure["unit"])
+        yield (name, plain(figure["median"]), f"{figure['spread']:.0%}", figure["unit"])
+
+
+def plain(value: float) -> str:
+    """As one would write it by hand: never with an exponent."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 10 else f"{value:.4g}"
 
 
 def _about(found: Report) -> list[str]:

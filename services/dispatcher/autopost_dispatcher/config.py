@@ -28,8 +28,6 @@ class DispatcherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Deliveries per claim. A claim costs as much as a hundred deliveries, so a backlog needs large claims."""
     concurrency: Positive = 1000
     """Deliveries that this process sends at once. One more claim may wait, and as many outcomes for their commit."""
-    claimers: Annotated[int, Meta(ge=1, le=32)] = 2
-    """The first claims in all workspaces by turns, the others only where a post has just come in."""
     sending_lease: Duration = timedelta(seconds=300)
     provider_timeout: Duration = timedelta(seconds=30)
     upload_timeout: Duration | None = None

@@ -19,7 +19,7 @@ from autopost_dispatcher.circuit.probing import Prober
 from autopost_dispatcher.circuit.stalls import watch_stalls
 from autopost_dispatcher.claim.claim import Claimer
 from autopost_dispatcher.claim.lease import Leased, LeaseRenewal
-from autopost_dispatcher.claim.schedule import ClaimSchedule
+from autopost_dispatcher.claim.schedule import ClaimSchedule, Serves
 from autopost_dispatcher.commit.commit import Committer
 from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import Dispatch
@@ -27,6 +27,7 @@ from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.send.bots import Bots
 from autopost_dispatcher.send.calls import Calls
 from autopost_dispatcher.send.delivery import SendContext
+from autopost_dispatcher.send.pace import LATE
 from autopost_dispatcher.send.raw_answers import RawAnswers
 from autopost_dispatcher.send.send import DeliverySender, Identities
 from autopost_dispatcher.send.slots import Slots
@@ -101,6 +102,7 @@ async def pipeline(
         take=dispatch.take,
         known=dispatch.known,
         is_blocked=committer.is_blocked,
+        late=LATE,
     )
     prober = Prober(
         gateway,
@@ -117,7 +119,7 @@ async def pipeline(
     service.spawn(committer.run(), "commit")
     leased = partial(_leased, dispatch, committer)
     service.spawn(LeaseRenewal(gateway, config.sending_lease, leased).run(), "renew")
-    claims = [service.spawn(claimer.run(woken_only=number > 0), f"claim-{number}") for number in range(config.claimers)]
+    claims = [service.spawn(claimer.run(serves), f"claim-{serves.name.lower()}") for serves in Serves]
     claims.append(service.spawn(prober.run(), "probe"))
     service.spawn(watch_stalls(gateway, calls, dispatch.crowded, service, config.stall_after, stall_over), "stalls")
     try:

@@ -6,7 +6,8 @@ from autopost_bench.counts import FULL, QUICK
 from autopost_bench.measures.subjects import SUBJECTS, calls
 from autopost_bench.report.bars import BARS, Bar, judge
 from autopost_bench.report.figures import Figures, percentile, spread
-from autopost_bench.report.report import Report, as_page, as_text, report
+from autopost_bench.report.meanings import MEANINGS
+from autopost_bench.report.report import Report, as_page, as_text, plain, report
 
 ASKED = {
     "queue": [
@@ -26,6 +27,9 @@ ASKED = {
     ],
     "dispatch": [(0.75, 0.9), (0.95, 1.2), (2.5, 1.5), (3, 2)],
     "ingest": [(0.5, 0.8), (0.3, 0.6)],
+    "tenants": [
+        *((0.99, 0.998), (0.99, 0.998), (0.97, 1.0), (1.2, 1.1), (0.4, 0.55), (1.3, 1.1), (3, 1.5), (0, 0), (0, 0)),
+    ],
 }
 ABOUT = {
     "machine": {"cores": 2, "memory_gb": 8.0, "load_average": 0.1},
@@ -51,6 +55,26 @@ def test_every_bar_that_was_asked_for_is_there():
     found = {tag: [(bar.least, bar.star) for bar in BARS if bar.tag == tag] for tag in ASKED}
 
     assert found == ASKED
+
+
+def test_every_bar_is_explained_to_a_visitor():
+    assert {bar.name for bar in BARS} == MEANINGS.keys()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (84_820.4, "84,820"),
+        (1_000, "1,000"),
+        (123.456, "123.5"),
+        (12.34, "12.34"),
+        (0.9987, "0.999"),
+        (2.0, "2"),
+        (0, "0"),
+    ],
+)
+def test_a_number_is_shown_as_one_writes_it(value, shown):
+    assert plain(value) == shown
 
 
 @pytest.mark.parametrize("bar", BARS, ids=lambda bar: bar.name)

@@ -86,9 +86,7 @@ def gateway_killed_at(point: str) -> type[Gateway]:
 
 async def live(url: str, simulator: str, bucket: Bucket, point: str) -> None:
     """One delivery is claimed and no more: it is the one that this death is about."""
-    config = configured(
-        url, simulator, bucket, sending_lease=LEASE, dispatcher_limit_per_workspace=1, concurrency=1, claimers=1
-    )
+    config = configured(url, simulator, bucket, sending_lease=LEASE, dispatcher_limit_per_workspace=1, concurrency=1)
     async with running_dispatcher(config, gateway_killed_at(point)):
         await asyncio.Event().wait()
 

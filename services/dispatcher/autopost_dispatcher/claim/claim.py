@@ -24,7 +24,7 @@ from opentelemetry.trace import Link
 
 from autopost_dispatcher.claim.batch_size import BatchSize
 from autopost_dispatcher.claim.lease import Lease
-from autopost_dispatcher.claim.schedule import ClaimSchedule
+from autopost_dispatcher.claim.schedule import ClaimSchedule, Serves
 from autopost_dispatcher.gateway import NEVER, Claim, Claimed, ClaimedDue, Gateway, Look
 
 BLOCKED_PAUSE = timedelta(seconds=5)
@@ -35,9 +35,6 @@ EMPTY_CLAIM_PAUSE = timedelta(milliseconds=10)
 """Pause after an empty claim in a due workspace: another replica is claiming there."""
 Answer = TypeVar("Answer", Claimed, ClaimedDue)
 
-MANY_TOLERANCE = timedelta(milliseconds=35)
-"""How old a slot of a claim over many workspaces may be. A call may be 50 ms late (``send.pace``): the rest is for the
-claim itself and for its turn in the loop."""
 SKIPPED_PAUSE = 0.005
 """Seconds. The same after a claim over many workspaces."""
 
@@ -75,7 +72,9 @@ class Claimer:
         take: Callable[[list[SendJob]], None],
         known: Callable[[WorkspaceId], Sequence[ClaimToken]],
         is_blocked: Callable[[WorkspaceId], bool] = lambda _: False,
+        late: float = 0.05,
     ) -> None:
+        """``late``: how many seconds after its slot a call may be made."""
         self._gateway = gateway
         self._schedule = schedule
         self._bus = bus
@@ -88,35 +87,36 @@ class Claimer:
         self._take = take
         self._known = known
         self._is_blocked = is_blocked
+        self._late = late
         self._aside = SetAside("claim", gateway)
         self._left_out: set[WorkspaceId] = set()
         """By the last claim over many workspaces: only a claim there alone can end their pauses."""
         self._lost_claims: dict[WorkspaceId, float] = {}
         """By workspace, the start of a claim whose answer was lost: no worker has its deliveries."""
 
-    async def run(self, *, woken_only: bool = False) -> None:
+    async def run(self, serves: Serves = Serves.ALL) -> None:
         """Claim until the schedule is closed. Never cancelled during a claim, which would leave unused leases.
 
         A workspace whose claim fails is set aside; the others continue.
         """
-        size = BatchSize(self._schedule)
-        while workspaces := await self._schedule.next_batch(size.now, woken_only=woken_only):
+        size = BatchSize(self._schedule, self._late)
+        while workspaces := await self._schedule.next_batch(size.now, serves):
             await self._has_room.wait()
             try:
                 with size.measured(len(workspaces)):
-                    await self._claim_in_all(workspaces)
+                    await self._claim_in_all(workspaces, size.tolerance)
             finally:
                 for workspace in workspaces:
                     self._schedule.done(workspace)
             await size.collect()
 
-    async def _claim_in_all(self, workspaces: Sequence[WorkspaceId]) -> None:
+    async def _claim_in_all(self, workspaces: Sequence[WorkspaceId], tolerance: timedelta) -> None:
         """In one call, but for those that need a turn of their own."""
         together = [one for one in workspaces if not self._needs_own_turn(one)] if len(workspaces) > 1 else []
         for workspace in set(workspaces).difference(together):
             await self._try_turn(workspace)
         if together:
-            await self._try_together(together)
+            await self._try_together(together, tolerance)
 
     def _needs_own_turn(self, workspace: WorkspaceId) -> bool:
         return (
@@ -126,11 +126,11 @@ class Claimer:
             or self._is_blocked(workspace)
         )
 
-    async def _try_together(self, workspaces: list[WorkspaceId]) -> None:
+    async def _try_together(self, workspaces: list[WorkspaceId], tolerance: timedelta) -> None:
         """If the call fails because of one of them, the others get calls without it."""
         started = time.monotonic()
         try:
-            await self._claim_due(workspaces)
+            await self._claim_due(workspaces, tolerance)
         except Exception as exc:
             if _may_have_claimed(exc):
                 for workspace in workspaces:
@@ -142,9 +142,9 @@ class Claimer:
                 return
             half = len(workspaces) // 2
             for part in (workspaces[:half], workspaces[half:]):
-                await self._claim_in_all(part)
+                await self._claim_in_all(part, tolerance)
 
-    async def _claim_due(self, workspaces: list[WorkspaceId]) -> None:
+    async def _claim_due(self, workspaces: list[WorkspaceId], tolerance: timedelta) -> None:
         room = self._room()
         if room <= 0:
             self._has_room.clear()  # otherwise the loop would come here again without a pause
@@ -155,7 +155,7 @@ class Claimer:
             self._schedule.take_unchecked(workspace)
         started = time.monotonic()
         claimed, here = await self._traced(
-            self._gateway.claim_due(workspaces, self._run_id, min(self._limit, room), room, self._lease, MANY_TOLERANCE)
+            self._gateway.claim_due(workspaces, self._run_id, min(self._limit, room), room, self._lease, tolerance)
         )
         self._start(claimed.claims, claimed.now, started, here)
         served = {claim.workspace_id for claim in claimed.claims}

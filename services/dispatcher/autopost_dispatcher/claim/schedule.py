@@ -11,8 +11,9 @@ import asyncio
 import heapq
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from enum import Enum, auto
 
 from autopost_contracts.ids import WorkspaceId
 
@@ -20,6 +21,16 @@ SOON = 0.02
 """Seconds. A workspace that is looked at that soon anyway needs no look in between."""
 FEW = 8
 """How many woken workspaces one claim has at most."""
+
+
+class Serves(Enum):
+    """What a claimer is there for."""
+
+    ALL = auto()
+    WOKEN = auto()
+    """Where a post has just come in."""
+    BACKLOG = auto()
+    """Helps when more workspaces are ready than one claim takes."""
 
 
 class ClaimSchedule:
@@ -79,7 +90,7 @@ class ClaimSchedule:
         found = await self.next_batch(1)
         return found[0] if found else None
 
-    async def next_batch(self, limit: int, *, woken_only: bool = False) -> list[WorkspaceId]:
+    async def next_batch(self, limit: int, serves: Serves = Serves.ALL) -> list[WorkspaceId]:
         """The next workspaces to claim in; ``done`` must follow for each. Empty once the schedule is closed.
 
         Those that were woken come in batches of their own, every second one of a claimer that takes both.
@@ -87,9 +98,9 @@ class ClaimSchedule:
         while not self._closed:
             self._changed.clear()
             self._move_due()
-            for queue in (self._woken,) if woken_only else self._queues:
+            for queue in self._queues_for(serves, limit):
                 if found := list(self._take(queue, min(limit, FEW) if queue is self._woken else limit)):
-                    self._queues.rotate(not woken_only)
+                    self._queues.rotate(serves is Serves.ALL)
                     return found
             await self._sleep()
         self._changed.set()  # wake the next waiting claimer
@@ -109,6 +120,15 @@ class ClaimSchedule:
         self._busy.discard(workspace)
         if workspace in self._ready or workspace in self._woken:
             self._changed.set()
+
+    def _queues_for(self, serves: Serves, limit: int) -> Iterable[OrderedDict[WorkspaceId, None]]:
+        match serves:
+            case Serves.ALL:
+                return tuple(self._queues)
+            case Serves.WOKEN:
+                return (self._woken,)
+            case Serves.BACKLOG:
+                return (self._ready,) if len(self._ready) >= limit else ()
 
     def _take(self, queue: OrderedDict[WorkspaceId, None], limit: int) -> Iterator[WorkspaceId]:
         free = (workspace for workspace in list(queue) if workspace not in self._busy)

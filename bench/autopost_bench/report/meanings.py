@@ -1,0 +1,76 @@
+"""What each bar says, for a visitor of the page who has not read the code."""
+
+MEANINGS = {
+    "no-op drain, 40 channels ÷ PgQueuer": (
+        "How much faster a full queue is emptied than by PgQueuer with its best settings, when sending itself "
+        "costs nothing. 2 is twice as fast."
+    ),
+    "no-op drain, 40 channels ÷ procrastinate": ("The same against procrastinate."),
+    "drain over 1,000 channels ÷ over 40": (
+        "Whether the same posts take longer when they go to many channels. 1 is no difference."
+    ),
+    "drain over 10,000 channels ÷ over 40": ("The same with 10,000 channels."),
+    "enqueue to 1,000 channels ÷ PgQueuer enqueue": (
+        "Deliveries stored per second, for posts that go to 1,000 channels each, against jobs that PgQueuer stores."
+    ),
+    "enqueue to 40 channels ÷ PgQueuer enqueue": ("The same for posts to 40 channels."),
+    "cost with a long backlog ÷ with a short one": (
+        "Whether one delivery costs the database more when a million wait. 1 is no more."
+    ),
+    "cost with a long history ÷ without": ("The same with five million deliveries that were sent before."),
+    "cost beside a blocked channel ÷ without": ("The same when 100,000 deliveries wait behind a paused channel."),
+    "cost without statistics ÷ with them": (
+        "The same when the database has lost its planner statistics, as after a restore."
+    ),
+    "status page with a long backlog, seconds": (
+        "How long the status page takes to show a million waiting deliveries."
+    ),
+    "audit stream behind a long backlog, seconds": ("How far the audit stream is behind while all that is stored."),
+    "drain with an old snapshot held ÷ without": (
+        "What is left of the speed while somebody keeps a transaction open, such as a backup."
+    ),
+    "slot use under backlog ÷ the rate": (
+        "How much of an allowed rate is used when there is enough to send. 1 is all."
+    ),
+    "slots too close in the ledger": ("How many calls were planned sooner after another than a rate allows."),
+    "windows over the limit at the receiver": (
+        "How often a platform would have counted more calls in a second, or in the time of one call, than it allows."
+    ),
+    "deliveries with an HTTP call ÷ the client alone": (
+        "How much of the speed of the bare HTTP client is left with the whole queue around it."
+    ),
+    "two replicas ÷ one, no-op": ("Whether a second dispatcher on the same two cores slows the first."),
+    "webhook to call, p50 ÷ bare chain": (
+        "The usual time from a sender's request to the call at the platform, against the least chain that could do "
+        "it: a request, a commit, a wakeup and a call."
+    ),
+    "webhook to call, p99 ÷ bare chain": ("The same for the slowest one in a hundred."),
+    "enqueued through HTTP, 40 channels ÷ direct": (
+        "How much of the speed of the database function is left for posts that come over HTTP."
+    ),
+    "posts to one channel ÷ bare commits": (
+        "Posts accepted per second against the smallest transactions that the database can make."
+    ),
+    "200 tenants at 27/s: calls ÷ what their rates allow": (
+        "200 tenants have more to send than their tokens may, 27 calls a second each, 5,400 together. 1 means that "
+        "every one of these calls was made."
+    ),
+    "2,000 tenants at 2.7/s: calls ÷ what their rates allow": (
+        "The same 5,400 calls a second, spread over ten times as many tenants."
+    ),
+    "200 tenants: two dispatchers ÷ one": ("Whether a second dispatcher takes anything from the first. 1 is nothing."),
+    "processor time per call, 2,000 tenants ÷ 20": (
+        "What one call costs when 5,400 calls a second belong to 2,000 tenants instead of 20; the database and the "
+        "receiving side are counted too. 1 is the same."
+    ),
+    "1,000 tenants at 27/s ÷ one without limits": (
+        "1,000 tenants want 27,000 calls a second, more than the machine can make. Calls made, against those for "
+        "one tenant whose rate does not bind."
+    ),
+    "1,000 tenants at 27/s: most served ÷ least": (
+        "The same run: the tenant with the most calls against the one with the fewest. 1 is the same for all."
+    ),
+    "webhook to call beside 200 busy tenants ÷ alone": (
+        "How much longer a single post takes while 200 other tenants send all that they may."
+    ),
+}
