@@ -18,12 +18,12 @@ GRANT EXECUTE ON FUNCTION
     read_credentials(uuid, text, text[]),
     read_outcomes(uuid, uuid[], uuid[]),
     record_probe(uuid, text, text, timestamptz, boolean, jsonb, uuid),
-    record_progress(uuid, uuid, uuid, int, text[]),
+    record_progress_across(uuid[], uuid[], uuid[], int[], jsonb),
     renew_leases(uuid, uuid[], uuid[], interval),
     schema_version(),
     set_aside(uuid, text, int, interval, text),
     stall_groups(uuid[], text[], text[], interval),
     take_probes(int),
-    take_slot(uuid, uuid, uuid, interval, timestamptz, boolean, timestamptz),
+    take_slots(uuid[], uuid[], uuid[], boolean[], timestamptz[], interval, timestamptz),
     take_uploads(uuid, uuid, uuid, text, text, text[], text[])
     TO autopost_dispatcher;

@@ -1,6 +1,6 @@
 """The dispatcher's database calls: one method per SQL function, no other SQL."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
@@ -11,6 +11,8 @@ from autopost_contracts.plan import Plan
 from autopost_runtime.postgres.pool import Database
 from autopost_runtime.telemetry.logs import get_logger
 from msgspec import DecodeError, Raw, Struct, convert, json
+
+from autopost_dispatcher.batches import Batches
 
 NEVER = timedelta(days=365_000)
 DAY = 86_400.0
@@ -129,6 +131,22 @@ class SlotGrant(Struct, frozen=True):
     taken: bool
 
 
+class NextCall(Struct, frozen=True):
+    """A call that needs a slot: see ``Gateway.take_slot``."""
+
+    claim: Claim
+    group_only: bool
+    missed: float | None
+
+
+class AcceptedBy(Struct, frozen=True):
+    """A part of a delivery that the platform has accepted."""
+
+    claim: Claim
+    part: int
+    provider_ids: Sequence[str]
+
+
 class Credential(Struct, frozen=True, kw_only=True):
     """Where a secret is stored; never the secret itself."""
 
@@ -174,6 +192,8 @@ _shared, _shared_by_many, _plan = json.Decoder(Shared), json.Decoder(SharedByMan
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._slots = Batches(self._take_slots, _group_of)
+        self._progress = Batches(self._record_progress, _delivery_of)
 
     async def claim_deliveries(self, workspace: WorkspaceId, run_id: RunId, limit: int, lease: timedelta) -> Claimed:
         rows = await self._database.fetch(CLAIM, workspace, run_id, limit, lease)
@@ -233,15 +253,7 @@ class Gateway:
 
     async def record_progress(self, claim: Claim, part: int, provider_ids: Sequence[str]) -> bool:
         """``False`` when the claim is no longer valid."""
-        recorded = await self._database.fetchval(
-            "SELECT record_progress($1, $2, $3, $4, $5)",
-            claim.workspace_id,
-            claim.delivery_id,
-            claim.claim_token,
-            part,
-            list(provider_ids),
-        )
-        return bool(recorded)
+        return await self._progress.ask(AcceptedBy(claim, part, provider_ids))
 
     async def take_slot(self, claim: Claim, *, group_only: bool, missed: float | None = None) -> SlotGrant | None:
         """A slot for the next call of this delivery; ``None`` when the claim is no longer valid.
@@ -249,16 +261,33 @@ class Gateway:
         ``group_only``: the call counts for its rate group and puts nothing into the channel. ``missed``: the slot that
         was not used.
         """
-        row = await self._database.fetchrow(
-            "SELECT date_part('epoch', s.slot_at), date_part('epoch', s.slot_at - clock_timestamp()), s.taken"
-            " FROM take_slot($1, $2, $3, p_beside => $4, p_missed => to_timestamp($5)) AS s",
-            claim.workspace_id,
-            claim.delivery_id,
-            claim.claim_token,
-            group_only,
-            missed,
+        return await self._slots.ask(NextCall(claim, group_only, missed))
+
+    async def _record_progress(self, parts: list[AcceptedBy]) -> list[bool]:
+        recorded: list[bool] = await self._database.fetchval(
+            "SELECT record_progress_across($1, $2, $3, $4, $5)",
+            [one.claim.workspace_id for one in parts],
+            [one.claim.delivery_id for one in parts],
+            [one.claim.claim_token for one in parts],
+            [one.part for one in parts],
+            [list(one.provider_ids) for one in parts],
         )
-        return None if row is None else SlotGrant(*row)
+        return recorded
+
+    async def _take_slots(self, calls: list[NextCall]) -> list[SlotGrant | None]:
+        rows = await self._database.fetch(
+            "SELECT s.nth, date_part('epoch', s.slot_at), date_part('epoch', s.slot_at - clock_timestamp()), s.taken"
+            " FROM take_slots($1, $2, $3, $4,"
+            " ARRAY(SELECT to_timestamp(m.at) FROM unnest($5::float8[]) WITH ORDINALITY AS m (at, nth) ORDER BY m.nth)"
+            ") AS s",
+            [one.claim.workspace_id for one in calls],
+            [one.claim.delivery_id for one in calls],
+            [one.claim.claim_token for one in calls],
+            [one.group_only for one in calls],
+            [one.missed for one in calls],
+        )
+        granted = {nth: SlotGrant(slot, wait, taken) for nth, slot, wait, taken in rows}
+        return [granted.get(nth) for nth in range(1, len(calls) + 1)]
 
     async def end_upload(self, claim: Claim) -> None:
         await self._database.fetch("SELECT end_upload($1, $2)", claim.workspace_id, claim.channel_id)
@@ -438,6 +467,15 @@ class Gateway:
     async def ping(self) -> None:
         """Passes when the database answers and can write."""
         await self._database.ping("SELECT check_writes()")
+
+
+def _group_of(call: NextCall) -> Hashable:
+    claim = call.claim
+    return (claim.workspace_id, claim.channel.platform, claim.channel.rate_group)
+
+
+def _delivery_of(part: AcceptedBy) -> Hashable:
+    return (part.claim.workspace_id, part.claim.delivery_id)
 
 
 def _claims(rows: Iterable[tuple[WorkspaceId, Any]], now: datetime, shared: Shared) -> tuple[Claim, ...]:

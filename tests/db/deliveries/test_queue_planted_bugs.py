@@ -15,20 +15,20 @@ ENOUGH = 600
 BUGS = {
     "max_parallel": [("assign_slots", "least(c.max_parallel -", "least(c.max_parallel + 1 -")],
     "channel slots": [("assign_slots", "max(s.slot_at) + s.step AS", "max(s.slot_at) + s.step / 2 AS")],
-    "channel slots of later calls": [("take_slot", "_slot + _step", "_slot")],
+    "channel slots of later calls": [("take_slots", "j.slot + j.step", "j.slot")],
     "group slots": [("assign_slots", "group_base + count(*) * group_step", "group_base + group_step / 2")],
-    "group slots of later calls": [("take_slot", "_slot + _group_step", "_slot")],
+    "group slots of later calls": [("take_slots", "j.slot + j.group_step", "j.slot")],
     "slots of a group, for a channel that opens later": [
-        ("take_slot", "AND (_gate IS NULL OR _gate <= greatest(_now, _group_gate)", "AND (true")
+        ("take_slots", "AND (a.gate IS NULL OR a.gate <= greatest(_now, a.group_gate)", "AND (true")
     ],
-    "fence of a slot": [("take_slot", "AND d.claim_token = p_claim_token", "")],
+    "fence of a slot": [("take_slots", "AND d.claim_token = c.claim_token", "")],
     "burst after idling": [("slot_gate", "greatest(p_next_allowed_at, p_now - p_tolerance)", "p_next_allowed_at")],
     "one claim ends once": [("lock_claims", "ON o.time = 1", "ON true")],
     "fence of a commit": [("lock_claims", "AND d.claim_token = o.claim_token", "")],
     "fence of the short way": [("commit_sent", "AND d.claim_token = f.claim_token", "")],
     "streak on the short way": [("commit_sent", "AND NOT _has_streak", "")],
     "fence of a lease": [("renew_leases", "AND d.claim_token = w.claim_token", "")],
-    "fence of progress": [("record_progress", "AND d.claim_token = p_claim_token", "")],
+    "fence of progress": [("lock_claims", "AND d.claim_token = o.claim_token", "")],
     "commit against recovery": [("lock_claims", "            FOR NO KEY UPDATE\n", "")],
     "in-flight guard": [("is_twin", "'queued', 'claimed', 'sending', 'retry'", "'queued', 'claimed', 'sending'")],
     "dedup window": [("dedup_window", "coalesce(p_dedup_ttl_hours, 168)", "0")],
@@ -83,7 +83,7 @@ BUGS = {
         )
     ],
     "fold: provider id": [("apply_outcomes", "'provider_message_id', o.provider_message_id, 'parts'", "'parts'")],
-    "progress": [("record_progress", "|| to_jsonb(p_part)", "")],
+    "progress": [("record_progress_across", "|| to_jsonb(p.part)", "")],
 }
 
 

@@ -51,7 +51,7 @@ ROLES = {
         "read_credentials",
         "read_outcomes",
         "record_probe",
-        "record_progress",
+        "record_progress_across",
         "renew_leases",
         "check_writes",
         "schema_version",
@@ -59,7 +59,7 @@ ROLES = {
         "set_aside",
         "stall_groups",
         "take_probes",
-        "take_slot",
+        "take_slots",
         "take_uploads",
     },
     "autopost_monitor": {
