@@ -1,7 +1,14 @@
 -- What the bot may do.
 GRANT EXECUTE ON FUNCTION
     bot_backlog(),
+    chat_changes(uuid, text, bigint, int),
+    chat_heads(uuid[], text[]),
+    chat_messages(uuid, text, bigint, int),
     check_writes(),
+    list_actions(uuid, text),
     read_credentials(uuid, text, text[]),
-    schema_version()
+    resolve_endpoint(text, text),
+    schema_version(),
+    start_action(uuid, uuid, jsonb),
+    update_action(uuid, uuid, jsonb)
     TO autopost_bot;

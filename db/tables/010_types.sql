@@ -58,7 +58,8 @@ CREATE TYPE event_action AS ENUM (
     'publication_paused',        -- it waits for a person: its time was missed, or nobody knows whether it was sent
     'pull_failed',               -- a pull of a source failed
     'group_opened',              -- the platform does not answer a rate group: nothing of it is claimed
-    'group_closed'               -- the platform answers it again
+    'group_closed',              -- the platform answers it again
+    'bot_action_expired'         -- an action of a bot was not ended in time
 );
 
 -- May a rate group send? See settle_circuits. "closed" is the word of circuit breakers for "as usual".

@@ -1,5 +1,20 @@
 -- The shop bot in MAX, and the long-running actions it shows in a chat.
 
+-- A chat, of MAX or of another front end. Its row is what changes of the chat are ordered by: whoever changes something
+-- in a chat locks the row and takes the next number, so numbers are committed in their order.
+CREATE TABLE bot_chats (
+    workspace_id uuid NOT NULL REFERENCES workspaces,
+    chat_id text NOT NULL,
+    -- The number of the last change.
+    seq bigint NOT NULL DEFAULT 0,
+    -- Retention deleted changes up to this number: a reader that is further behind has to read anew.
+    forgotten_seq bigint NOT NULL DEFAULT 0,
+    changed_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (workspace_id, chat_id)
+);
+
+CREATE INDEX bot_chats_by_change ON bot_chats (changed_at);
+
 CREATE TABLE bot_inbox (
     workspace_id uuid NOT NULL REFERENCES workspaces,
     provider text NOT NULL,
@@ -12,8 +27,12 @@ CREATE TABLE bot_inbox (
     trace_id text,
     traceparent text,
     processed_at timestamptz,
+    -- The number of the change in its chat; null for what the chat does not show.
+    seq bigint,
     PRIMARY KEY (workspace_id, provider, chat_id, provider_message_id)
 );
+
+CREATE INDEX bot_inbox_changes ON bot_inbox (workspace_id, chat_id, seq) WHERE seq IS NOT NULL;
 
 CREATE INDEX bot_inbox_unanswered ON bot_inbox (workspace_id, chat_id, ts) WHERE processed_at IS NULL;
 
@@ -102,11 +121,17 @@ CREATE TABLE bot_actions (
     payload jsonb,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
+    -- The number of its last change in the chat.
+    seq bigint NOT NULL,
     PRIMARY KEY (workspace_id, chat_id, action_id),
     CONSTRAINT status_is_known CHECK (status IN ('processing', 'done', 'error')),
     CONSTRAINT display_text_is_short CHECK (length(display_text) <= 300)
 );
 
 CREATE INDEX bot_actions_processing ON bot_actions (workspace_id, chat_id, updated_at DESC) WHERE status = 'processing';
+
+CREATE INDEX bot_actions_by_age ON bot_actions (created_at) WHERE status = 'processing';
+
+CREATE INDEX bot_actions_changes ON bot_actions (workspace_id, chat_id, seq);
 
 CREATE INDEX bot_actions_over ON bot_actions (updated_at) WHERE status <> 'processing';

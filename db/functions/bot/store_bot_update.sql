@@ -9,7 +9,8 @@
 --              workspace_disabled  nothing is stored
 --              endpoint_disabled   or deleted: its secret is no longer valid; nothing is stored
 -- Appends      ingress_rate_limited, ingress_dedup_dropped
--- Locks        ingress_gates, then bot_inbox
+-- seq          with "stored": the number of the change in the chat, where the update is a message that the chat shows
+-- Locks        ingress_gates, then bot_inbox and bot_chats: the row of the inbox is new, so nobody waits for it
 CREATE OR REPLACE FUNCTION store_bot_update(p_workspace_id uuid, p_endpoint_id uuid, p_update jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -19,6 +20,7 @@ DECLARE
     _endpoint record;
     _gate record;
     _trace_id text := p_update ->> 'trace_id';
+    _seq bigint;
 BEGIN
     SELECT e.ingress_rps, e.enabled, w.status
     INTO _endpoint
@@ -54,5 +56,14 @@ BEGIN
                                _trace_id);
         RETURN jsonb_build_object('verdict', 'duplicate');
     END IF;
-    RETURN jsonb_build_object('verdict', 'stored');
+    IF p_update ->> 'kind' = 'message_created' THEN
+        UPDATE bot_inbox i
+        SET seq = advance_chat(p_workspace_id, p_update ->> 'chat_id')
+        WHERE i.workspace_id = p_workspace_id
+          AND i.provider = p_update ->> 'provider'
+          AND i.chat_id = p_update ->> 'chat_id'
+          AND i.provider_message_id = p_update ->> 'key'
+        RETURNING i.seq INTO _seq;
+    END IF;
+    RETURN jsonb_strip_nulls(jsonb_build_object('verdict', 'stored', 'seq', _seq));
 END $$;

@@ -50,6 +50,7 @@ class Action(StrEnum):
     PULL_FAILED = "pull_failed"
     GROUP_OPENED = "group_opened"
     GROUP_CLOSED = "group_closed"
+    BOT_ACTION_EXPIRED = "bot_action_expired"
 
 
 AUDIT_SCHEMA = "autopost.audit_event"

@@ -1,0 +1,253 @@
+"""Start and update of a bot's action: idempotent, no way back, the first end stays; only real changes take a number."""
+
+import asyncio
+import json
+from collections import Counter
+from typing import Any
+
+from db.support.builders import Tenant
+from db.support.senders import Sender, make_sender
+
+CHAT = "7"
+
+
+async def caller(tenant: Tenant, rate: float | None = None) -> Sender:
+    sender = await make_sender(tenant, rate=rate)
+    await tenant.db.execute("UPDATE workspace_endpoints SET kind = 'bot_api' WHERE endpoint_id = $1", sender.endpoint)
+    return sender
+
+
+async def call(sender: Sender, function: str, action: str, **fields: Any) -> dict[str, Any]:
+    given = {"chat_id": CHAT, "action_id": action, **fields}
+    answer: dict[str, Any] = json.loads(
+        await sender.tenant.db.fetchval(
+            f"SELECT {function}($1, $2, $3)", sender.tenant.workspace, sender.endpoint, json.dumps(given)
+        )
+    )
+    return answer
+
+
+async def start(sender: Sender, action: str = "a", **fields: Any) -> dict[str, Any]:
+    return await call(sender, "start_action", action, **{"action_type": "summarize", **fields})
+
+
+async def update(sender: Sender, action: str = "a", status: str = "done", **fields: Any) -> dict[str, Any]:
+    return await call(sender, "update_action", action, status=status, **fields)
+
+
+async def listed(tenant: Tenant) -> tuple[list[dict[str, Any]], int]:
+    row = await tenant.db.fetchrow("SELECT * FROM list_actions($1, $2)", tenant.workspace, CHAT)
+    assert row is not None
+    return json.loads(row["actions"]), row["seq"]
+
+
+async def changes(tenant: Tenant, after: int = 0, limit: int = 500) -> list[tuple[int, str]]:
+    rows = await tenant.db.fetch("SELECT * FROM chat_changes($1, $2, $3, $4)", tenant.workspace, CHAT, after, limit)
+    return [(row["seq"], row["kind"]) for row in rows]
+
+
+async def test_of_a_hundred_starts_one_creates_and_the_others_move_its_time(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+
+    answers = [await start(sender) for _ in range(100)]
+
+    assert Counter(answer["verdict"] for answer in answers) == {"created": 1, "refreshed": 99}
+    assert {answer["seq"] for answer in answers} == {1}
+    assert answers[-1]["action"]["updatedAt"] > answers[0]["action"]["updatedAt"]
+    assert answers[-1]["action"]["createdAt"] == answers[0]["action"]["createdAt"]
+
+
+async def test_a_start_with_another_text_or_payload_is_a_change_and_key_order_is_none(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await start(sender, display_text="one", payload={"a": 1, "b": 2})
+
+    verdicts = [
+        (await start(sender, **fields))["verdict"]
+        for fields in (
+            {},
+            {"payload": {"b": 2, "a": 1}},
+            {"display_text": "two"},
+            {"display_text": "two"},
+            {"display_text": None},
+            {"payload": None},
+            {"action_type": "process_file"},
+        )
+    ]
+
+    assert verdicts == ["refreshed", "refreshed", "changed", "refreshed", "changed", "changed", "refreshed"]
+    [action] = (await listed(tenant))[0]
+    assert (action["displayText"], action["payload"], action["actionType"]) == (None, None, "summarize")
+
+
+async def test_after_its_end_an_action_is_not_started_again(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await start(sender)
+    ended = await update(sender)
+
+    again = await start(sender, display_text="again")
+
+    assert (again["verdict"], again["action"]) == ("finished", ended["action"])
+    assert (await listed(tenant)) == ([], 2)
+
+
+async def test_the_first_end_stays_and_the_same_end_may_still_change_its_text(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await start(sender, display_text="text")
+
+    verdicts = [
+        (await update(sender, **fields))["verdict"]
+        for fields in (
+            {"status": "done"},
+            {"status": "done"},
+            {"status": "error"},
+            {"status": "done", "payload": {"pages": 3}},
+            {"status": "done", "payload": {"pages": 3}},
+        )
+    ]
+
+    assert verdicts == ["completed", "same", "ignored", "changed", "same"]
+    assert (await update(sender))["action"]["displayText"] == "text"
+    assert await changes(tenant) == [(3, "bot_action")]
+
+
+async def test_an_update_before_its_start_writes_nothing(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+
+    assert await update(sender) == {"verdict": "unknown"}
+    assert (await tenant.count("bot_chats"), await tenant.count("bot_actions")) == (0, 0)
+
+
+async def test_of_fifty_ends_at_once_one_wins_and_all_see_the_same_action(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await start(sender)
+
+    answers = await asyncio.gather(*(update(sender, status="done" if n % 2 else "error") for n in range(50)))
+
+    verdicts = Counter(answer["verdict"] for answer in answers)
+    assert verdicts["completed"] == 1
+    assert set(verdicts) <= {"completed", "same", "ignored"}
+    assert len({json.dumps(answer["action"], sort_keys=True) for answer in answers}) == 1
+    assert await changes(tenant) == [(2, "bot_action")]
+
+
+async def test_twins_of_a_first_start_make_one_action(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+
+    answers = await asyncio.gather(*(start(sender) for _ in range(20)))
+
+    assert Counter(answer["verdict"] for answer in answers) == {"created": 1, "refreshed": 19}
+
+
+async def test_the_list_has_what_is_under_way_by_its_last_change(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    for action in "abc":
+        await start(sender, action)
+    await start(sender, "a")
+    await update(sender, "b")
+
+    actions, seq = await listed(tenant)
+
+    assert [action["actionId"] for action in actions] == ["a", "c"]
+    assert seq == 4
+
+
+async def test_a_reader_sees_every_change_after_its_number_in_order(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    seen = (await start(sender, "a"))["seq"]
+    await asyncio.gather(*(start(sender, f"b{n}") for n in range(20)))
+
+    assert await changes(tenant, after=seen) == [(n, "bot_action") for n in range(2, 22)]
+    assert await changes(tenant, after=21) == []
+    assert await changes(tenant, after=0, limit=5) == [(21, "resync")]
+    assert await changes(tenant, after=22) == [(21, "resync")]
+
+
+async def test_a_reader_further_behind_than_retention_reads_anew(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await start(sender)
+    await update(sender)
+    assert await tenant.db.fetchval("SELECT retain_bot_actions(interval '0', 10)") == 1
+
+    assert await changes(tenant, after=1) == [(2, "resync")]
+    assert await changes(tenant, after=2) == []
+
+
+async def test_a_paused_workspace_starts_nothing_and_ends_what_runs(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await start(sender)
+    await tenant.db.execute("UPDATE workspaces SET status = 'paused' WHERE workspace_id = $1", tenant.workspace)
+
+    assert await start(sender, "b") == {"verdict": "workspace_paused"}
+    assert (await update(sender))["verdict"] == "completed"
+
+
+async def test_a_disabled_workspace_or_endpoint_takes_nothing(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await tenant.db.execute("UPDATE workspaces SET status = 'disabled' WHERE workspace_id = $1", tenant.workspace)
+    assert (await update(sender))["verdict"] == "workspace_disabled"
+
+    await tenant.db.execute("UPDATE workspace_endpoints SET enabled = false WHERE endpoint_id = $1", sender.endpoint)
+    assert (await update(sender))["verdict"] == "endpoint_disabled"
+
+
+async def test_over_the_rate_of_the_endpoint_a_call_is_told_to_wait(tenant: Tenant) -> None:
+    sender = await caller(tenant, rate=0.01)
+    await start(sender)
+
+    refused = await start(sender, "b")
+
+    assert refused["verdict"] == "rate_limited"
+    assert 0 < refused["wait_ms"] <= 100_000
+
+
+async def age(tenant: Tenant, action: str, text: str) -> None:
+    await tenant.db.execute(
+        "UPDATE bot_actions SET created_at = clock_timestamp() - $3::text::interval WHERE workspace_id = $1 AND action_id = $2",
+        *(tenant.workspace, action, text),
+    )
+
+
+async def expire(tenant: Tenant) -> list[tuple[int, int]]:
+    rows = await tenant.db.fetch("SELECT * FROM expire_bot_actions(interval '2 hours', 100)")
+    return [(row["expired"], row["seq"]) for row in rows if row["workspace_id"] == tenant.workspace]
+
+
+async def test_what_nobody_ends_in_two_hours_of_its_creation_ends_as_a_timeout(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    for action in ("old", "older", "young"):
+        await start(sender, action, payload={"file": 1})
+    await age(tenant, "old", "2 hours 1 second")
+    await age(tenant, "older", "9 hours")
+    await age(tenant, "young", "1 hour 59 minutes")
+    await start(sender, "old")  # a repeated start keeps nothing alive
+
+    assert await expire(tenant) == [(2, 5)]
+    assert await expire(tenant) == []
+    late = await update(sender, "old")
+    assert (late["verdict"], late["action"]["status"]) == ("ignored", "error")
+    assert late["action"]["payload"] == {"file": 1, "error": "timeout"}
+    assert [action["actionId"] for action in (await listed(tenant))[0]] == ["young"]
+    assert [event["what"] for event in await tenant.events()] == ["bot_action_expired"] * 2
+
+
+async def test_the_watchdog_leaves_a_paused_workspace_alone(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await start(sender)
+    await age(tenant, "a", "3 hours")
+    await tenant.db.execute("UPDATE workspaces SET status = 'paused' WHERE workspace_id = $1", tenant.workspace)
+
+    assert await expire(tenant) == []
+
+
+async def test_an_end_and_the_watchdog_at_once_are_one_end(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    for n in range(20):
+        await start(sender, f"a{n}")
+        await age(tenant, f"a{n}", "3 hours")
+
+    answers = await asyncio.gather(*(update(sender, f"a{n}") for n in range(20)), expire(tenant))
+
+    done = [answer for answer in answers[:-1] if isinstance(answer, dict) and answer["verdict"] == "completed"]
+    expired = sum(count for count, _ in (*answers[-1], *(await expire(tenant))))  # type: ignore[misc]
+    assert len(done) + expired == 20
+    assert await tenant.db.fetchval("SELECT seq FROM bot_chats WHERE workspace_id = $1", tenant.workspace) == 40
