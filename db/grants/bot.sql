@@ -4,6 +4,7 @@ GRANT EXECUTE ON FUNCTION
     chat_changes(uuid, text, bigint, int),
     chat_heads(uuid[], text[]),
     chat_messages(uuid, text, bigint, int),
+    chat_ticket_key(uuid),
     check_writes(),
     list_actions(uuid, text),
     read_credentials(uuid, text, text[]),

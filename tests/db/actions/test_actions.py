@@ -202,7 +202,8 @@ async def test_over_the_rate_of_the_endpoint_a_call_is_told_to_wait(tenant: Tena
 
 async def age(tenant: Tenant, action: str, text: str) -> None:
     await tenant.db.execute(
-        "UPDATE bot_actions SET created_at = clock_timestamp() - $3::text::interval WHERE workspace_id = $1 AND action_id = $2",
+        "UPDATE bot_actions SET created_at = clock_timestamp() - $3::text::interval"
+        " WHERE workspace_id = $1 AND action_id = $2",
         *(tenant.workspace, action, text),
     )
 
