@@ -3,19 +3,12 @@
 The text of a database error is not logged: its detail may contain a row. Other errors are logged with their traceback.
 """
 
-from autopost_runtime.http.web import HttpProblem
+from autopost_runtime.http.quotas import AtCapacity as AtCapacity
 from autopost_runtime.postgres.errors import is_of_the_database
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 
 met = metrics.counter("autopost_ingest_database_errors_total", "Errors in background loops by event.")
-
-
-class AtCapacity(HttpProblem):
-    """A quota is used up; nothing was stored."""
-
-    def __init__(self, detail: str = "server is at capacity, retry later") -> None:
-        super().__init__(503, "Service Unavailable", detail, headers={"Retry-After": "1"})
 
 
 class InvalidPost(Exception):  # noqa: N818  named for what it is

@@ -6,21 +6,13 @@ from datetime import datetime
 from typing import Any, Literal, Self
 from uuid import UUID
 
-from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
+from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.plan import Profile
+from autopost_runtime.http.endpoint_cache import Endpoint as Endpoint
+from autopost_runtime.http.endpoint_cache import EndpointKind as EndpointKind
 from autopost_runtime.postgres.pool import Database
 from msgspec import Raw, Struct, convert
 from msgspec.json import Decoder
-
-EndpointKind = Literal["webhook_push", "bot_webhook", "pull_source", "bot_api"]
-
-
-class Endpoint(Struct, frozen=True, kw_only=True):
-    workspace_id: WorkspaceId
-    endpoint_id: EndpointId
-    workspace_status: Literal["active", "paused", "disabled"]
-    max_payload_bytes: int
-    ingress_rps: float | None = None
 
 
 class Signer(Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from autopost_ingest.admission.rate_limit import RateLimiter
 from autopost_ingest.admission.refusals import FAILURES_KEPT, Refusals
 from autopost_ingest.gateway import Endpoint
+from autopost_runtime.http.rate_limit import RateLimiter
 from autopost_runtime.telemetry import metrics
 from harness.databases import Database
 from harness.eventually import eventually
@@ -242,7 +242,7 @@ class SlowClock:
 
 
 def test_the_local_bucket_lets_a_second_of_the_rate_through_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autopost_ingest.admission.rate_limit.time", SlowClock())
+    monkeypatch.setattr("autopost_runtime.http.rate_limit.time", SlowClock())
     limiter = RateLimiter()
 
     waits = [limiter.acquire(_endpoint(5)) for _ in range(20)]

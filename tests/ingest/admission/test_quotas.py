@@ -12,10 +12,10 @@ from uuid import uuid4
 import pytest
 from autopost_contracts.ids import EndpointId, WorkspaceId
 from autopost_ingest.admission.admit import Admission
-from autopost_ingest.admission.quotas import UNAUTHENTICATED, HeldBytes, MemoryQuota, tenant, unverified
 from autopost_ingest.errors import AtCapacity
 from autopost_ingest.gateway import Endpoint
 from autopost_ingest.posts.offload import Offload
+from autopost_runtime.http.quotas import UNAUTHENTICATED, HeldBytes, MemoryQuota, tenant, unverified
 from harness.databases import Database
 from harness.eventually import eventually
 from ingest.support.ingest_client import DEMO, SHOP, TABLES, IngestClient

@@ -13,15 +13,15 @@ from aiohttp import web
 from autopost_contracts.events import Action
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.payload import PostRequest
+from autopost_runtime.http.body_reader import BodyReader
+from autopost_runtime.http.endpoint_cache import EndpointCache
+from autopost_runtime.http.quotas import UNAUTHENTICATED, RequestQuota, tenant, unverified
+from autopost_runtime.http.rate_limit import RateLimiter
 from autopost_runtime.http.web import BODY, HttpProblem, body_too_large
 from autopost_runtime.secrets.sealing import SealingKeys
 from autopost_runtime.storage.payloads import Payloads
 from msgspec.structs import replace
 
-from autopost_ingest.admission.body_reader import BodyReader
-from autopost_ingest.admission.endpoint_cache import EndpointCache
-from autopost_ingest.admission.quotas import UNAUTHENTICATED, RequestQuota, tenant, unverified
-from autopost_ingest.admission.rate_limit import RateLimiter
 from autopost_ingest.admission.refusal_samples import SampleStore, sample_of
 from autopost_ingest.admission.refusals import NoRefusals, Refusals, refuse
 from autopost_ingest.admission.signatures import NAMED, InvalidSignatureHeaders, Signatures
@@ -62,7 +62,7 @@ class Admission:
         self.refusals = Refusals(gateway, SampleStore(payloads or Payloads(None, "ingest")))
         self.body_reader = BodyReader(within=body_timeout, idle=body_idle or body_timeout, memory=body_memory)
         self._requests = RequestQuota(requests_per_workspace)
-        self._endpoints = EndpointCache(gateway)
+        self._endpoints = EndpointCache(gateway.resolve_endpoint)
         self._rate_limiter = RateLimiter()
         self._signatures = Signatures(gateway, keys)
 

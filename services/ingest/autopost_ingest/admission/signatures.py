@@ -17,12 +17,12 @@ from datetime import timedelta
 from uuid import UUID
 
 from autopost_runtime.config.load import Secret
+from autopost_runtime.http.endpoint_cache import TtlCache
 from autopost_runtime.secrets.sealing import Label, SealingKeys, Unopenable
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 from msgspec import Struct
 
-from autopost_ingest.admission.endpoint_cache import TtlCache
 from autopost_ingest.gateway import Endpoint, Gateway, Signer
 
 PLATFORM = "webhook"

@@ -6,12 +6,12 @@ from datetime import UTC
 import msgspec
 from autopost_contracts.payload import EARLIEST, LATEST, Button, MediaItem, PostRequest, Routing
 from autopost_runtime.config.suggestions import suggest
+from autopost_runtime.http.strict_json import HINT, MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
 from autopost_runtime.http.web import HttpProblem
 from autopost_runtime.secrets.redaction import quoted
 from msgspec.structs import replace
 
 from autopost_ingest.errors import InvalidPost
-from autopost_ingest.request.strict_json import HINT, MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
 
 
 class _WithHint(PostRequest, frozen=True, kw_only=True):

@@ -6,10 +6,11 @@ from functools import partial
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
-from autopost_runtime.http.server import Handler
-from autopost_runtime.http.web import HttpProblem, read_limited
 
-from autopost_ingest.admission.quotas import EIGHTH, HeldBytes, Holder, MemoryQuota
+from autopost_runtime.http.problem import HttpProblem
+from autopost_runtime.http.quotas import EIGHTH, HeldBytes, Holder, MemoryQuota
+from autopost_runtime.http.server import Handler
+from autopost_runtime.http.web import read_limited
 
 LIMIT_BY_DEFAULT = 256 * 1024
 """Default ``max_payload_bytes`` of an endpoint."""

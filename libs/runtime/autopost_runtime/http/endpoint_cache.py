@@ -10,13 +10,25 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from hashlib import sha256
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
-from autopost_ingest.gateway import Endpoint, EndpointKind, Gateway
+from autopost_contracts.ids import EndpointId, WorkspaceId
+from msgspec import Struct
 
 TTL = timedelta(seconds=1)
 MAX_ENTRIES = 10_000
 """For hits and for misses each."""
+
+EndpointKind = Literal["webhook_push", "bot_webhook", "pull_source", "bot_api"]
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    workspace_id: WorkspaceId
+    endpoint_id: EndpointId
+    workspace_status: Literal["active", "paused", "disabled"]
+    max_payload_bytes: int
+    ingress_rps: float | None = None
+
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -61,10 +73,8 @@ class TtlCache(Generic[K, V]):
 
 
 class EndpointCache:
-    def __init__(self, gateway: Gateway) -> None:
-        self._cache: TtlCache[tuple[EndpointKind, str], Endpoint | None] = TtlCache(
-            lambda key: gateway.resolve_endpoint(*key)
-        )
+    def __init__(self, resolve: Callable[[EndpointKind, str], Awaitable[Endpoint | None]]) -> None:
+        self._cache: TtlCache[tuple[EndpointKind, str], Endpoint | None] = TtlCache(lambda key: resolve(*key))
 
     async def find(self, kind: EndpointKind, secret: str | None) -> Endpoint | None:
         if not secret:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from autopost_contracts.ids import EndpointId
 
-from autopost_ingest.gateway import Endpoint
+from autopost_runtime.http.endpoint_cache import Endpoint
 
 MAX_ENDPOINTS = 10_000
 

@@ -5,7 +5,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from autopost_ingest.admission.endpoint_cache import MAX_ENTRIES, EndpointCache, TtlCache
+from autopost_runtime.http.endpoint_cache import MAX_ENTRIES, EndpointCache, TtlCache
 from harness.eventually import eventually
 
 
@@ -114,7 +114,7 @@ class NoEndpoints:
 
 async def test_wrong_secrets_are_looked_up_once_each_and_by_their_kind():
     gateway = NoEndpoints()
-    cache = EndpointCache(gateway)  # type: ignore[arg-type]
+    cache = EndpointCache(gateway.resolve_endpoint)  # type: ignore[arg-type]
     began = time.monotonic()
 
     for _ in range(20):

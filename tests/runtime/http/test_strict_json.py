@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from autopost_ingest.request.post_request import read_post
-from autopost_ingest.request.strict_json import MAX_DEPTH, MAX_KEYS, MAX_VALUES
+from autopost_runtime.http.strict_json import MAX_DEPTH, MAX_KEYS, MAX_VALUES
 from autopost_runtime.http.web import HttpProblem
 from hypothesis import given
 from hypothesis import strategies as st
