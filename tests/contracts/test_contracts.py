@@ -41,7 +41,7 @@ def test_subjects_are_those_that_tools_rely_on() -> None:
     assert topology.wakeup_bot(WORKSPACE) == f"autopost.wakeup.bot.{WORKSPACE}"
     assert topology.audit(WORKSPACE, Action.SENT) == f"autopost.audit.{WORKSPACE}.sent"
     assert topology.commands == "delivery.commands"
-    assert [stream.name for stream in topology.streams] == ["WAKEUPS", "AUDIT", "COMMANDS", "CHAT"]
+    assert [stream.name for stream in topology.streams] == ["WAKEUPS", "AUDIT", "COMMANDS"]
 
 
 def test_two_namespaces_share_no_stream_and_no_subject() -> None:

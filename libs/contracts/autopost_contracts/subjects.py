@@ -1,4 +1,4 @@
-"""The streams, consumers and subjects of JetStream, in one place.
+"""The streams, consumers and subjects of NATS, in one place.
 
 Postgres is the source of truth. JetStream carries wakeups and copies of events, and no state that is not in the
 database. Workspace ids are safe subject tokens; user text never becomes one.
@@ -56,6 +56,15 @@ class Topology(Struct, frozen=True):
     def wakeup_bot(self, workspace: WorkspaceId) -> str:
         return self.subject(f"wakeup.bot.{workspace}")
 
+    def chat(self, workspace: WorkspaceId, token: str) -> str:
+        """``token``: ``chat_token`` of the chat, never its number."""
+        return self.subject(f"chat.{workspace}.{token}")
+
+    @property
+    def chats(self) -> str:
+        """Of no stream: a chat's number in the database says what was missed."""
+        return self.subject("chat.*.*")
+
     def audit(self, workspace: WorkspaceId | None, action: Action | None) -> str:
         """``None`` is a wildcard, for subscribers."""
         return self.subject(f"audit.{workspace or '*'}.{action or '*'}")
@@ -86,12 +95,6 @@ class Topology(Struct, frozen=True):
                 subjects=(self.commands, f"{self.commands}.dlq"),
                 storage="file",
                 max_age=timedelta(days=30),
-            ),
-            StreamSpec(
-                name=self.stream("CHAT"),
-                subjects=(self.subject("chat.>"),),
-                storage="memory",
-                max_age=timedelta(hours=1),
             ),
         )
 
