@@ -55,7 +55,7 @@ class Bus:
         self._connection = connection
         self._closing = asyncio.Event()
         self._pulls: list[Pull] = []
-        self._wakes: dict[str, None] = {}
+        self._wakes: dict[str, int | None] = {}
         self._woken = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
 
@@ -67,14 +67,21 @@ class Bus:
         """Whether the server currently responds for this consumer."""
         return any(pull.bound for pull in self._pulls if pull.consumer == consumer)
 
-    def wake(self, subject: str) -> None:
-        """Call after a commit. Never waits and never raises; a lost wakeup costs one poll interval."""
+    @property
+    def connects(self) -> int:
+        """How often the connection was made: what others published in between was missed."""
+        return self._connection.connects
+
+    def wake(self, subject: str, number: int | None = None) -> None:
+        """Call after a commit. Never waits and never raises; a lost wakeup costs one poll interval. The highest
+        ``number`` of those that wait is sent."""
         if self._connection.url is None:
             return
         if not self.connected or len(self._wakes) >= MOST_WAKEUPS:
             _wakeups.add(1, {"result": "failed"})
             return
-        self._wakes[subject] = None
+        waiting = self._wakes.get(subject)
+        self._wakes[subject] = number if waiting is None or number is None else max(number, waiting)
         self._woken.set()
 
     async def publish(
@@ -122,6 +129,22 @@ class Bus:
 
         await self._run(Pull(self._connection, consumer, on_wakeup))
 
+    async def listen(self, subjects: str, handle: Callable[[str, bytes], None]) -> None:
+        """Call ``handle`` with subject and data of each message of no stream, until the bus is closed. Messages of the
+        time without a connection are lost, see ``connects``."""
+
+        async def on_message(msg: Msg) -> None:
+            try:
+                handle(msg.subject, msg.data)
+            except Exception as exc:
+                _wakeups.add(1, {"result": "unreadable"})
+                get_logger().warning("nats.wakeup_unreadable", subject=msg.subject[:200], error=type(exc).__name__)
+
+        if self._connection.url is not None:
+            await self._connection.up.wait()
+            await self._connection.client.subscribe(subjects, cb=on_message)  # the library renews it on reconnect
+        await self._closing.wait()
+
     async def consume(self, consumer: ConsumerSpec, handle: Handler, *, concurrency: int = 1) -> None:
         """Settle each message by the handler's verdict, until the bus is closed."""
         async with asyncio.TaskGroup() as group:
@@ -163,10 +186,10 @@ class Bus:
             await self._send_pending()
 
     async def _send_pending(self) -> None:
-        subjects, self._wakes = list(self._wakes), {}
-        for subject in subjects:
+        wakes, self._wakes = self._wakes, {}
+        for subject, number in wakes.items():
             try:
-                await self._connection.client.publish(subject)
+                await self._connection.client.publish(subject, b"" if number is None else b"%d" % number)
             except Exception:  # one failed wakeup must not stop the sender
                 _wakeups.add(1, {"result": "failed"})
             else:

@@ -49,6 +49,7 @@ class NatsConnection:
         """Permission violations so far; a call that was denied gets no response and times out."""
         self._options = options_for(access)
         self.up = asyncio.Event()
+        self.connects = 0
         self._topology = topology
         self._service = service
         self._on_lost = on_lost
@@ -116,6 +117,7 @@ class NatsConnection:
             await self._on_up()
 
     async def _on_up(self) -> None:
+        self.connects += 1
         self.up.set()
         self._reported_away = False
         get_logger().info("nats.connected")
