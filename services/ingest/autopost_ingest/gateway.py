@@ -28,6 +28,8 @@ class StoredUpdate(Struct, frozen=True, kw_only=True):
 
     verdict: Literal["stored", "duplicate", "rate_limited", "workspace_disabled", "endpoint_disabled"]
     retry_after_ms: int = 0
+    seq: int | None = None
+    """The number of the change in its chat, if the chat shows the update."""
 
 
 class Push(Struct, frozen=True, kw_only=True):

@@ -19,9 +19,13 @@ class Ear:
 
     def __init__(self) -> None:
         self.heard: list[str] = []
+        self.numbers: dict[str, int] = {}
 
-    def wake(self, subject: str) -> None:
-        self.heard.append(subject)
+    def wake(self, subject: str, number: int | None = None) -> None:
+        if number is None:
+            self.heard.append(subject)
+        else:
+            self.numbers[subject] = number
 
 
 class IngestClient:

@@ -12,6 +12,7 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Generic, Literal, TypeVar
 
+from aiohttp import web
 from autopost_contracts.ids import EndpointId, WorkspaceId
 from msgspec import Struct
 
@@ -81,3 +82,10 @@ class EndpointCache:
             return None
         key = (kind, sha256(secret.encode(errors="surrogateescape")).hexdigest())
         return self._cache.fresh(key) or await self._cache.get(key)
+
+
+def secret_of(request: web.Request) -> str | None:
+    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip() or None
+    return request.headers.get("X-Webhook-Secret") or None

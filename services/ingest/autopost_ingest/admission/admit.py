@@ -14,7 +14,7 @@ from autopost_contracts.events import Action
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.payload import PostRequest
 from autopost_runtime.http.body_reader import BodyReader
-from autopost_runtime.http.endpoint_cache import EndpointCache
+from autopost_runtime.http.endpoint_cache import EndpointCache, secret_of
 from autopost_runtime.http.quotas import UNAUTHENTICATED, RequestQuota, tenant, unverified
 from autopost_runtime.http.rate_limit import RateLimiter
 from autopost_runtime.http.web import BODY, HttpProblem, body_too_large
@@ -77,7 +77,7 @@ class Admission:
         if _is_signed(request):
             endpoint = await self._by_signature(request, request.match_info["endpoint_id"])
         else:
-            endpoint = await self._endpoints.find("webhook_push", _secret(request))
+            endpoint = await self._endpoints.find("webhook_push", secret_of(request))
             if endpoint is None:
                 raise unknown(request)
         if endpoint.workspace_status != "active":
@@ -236,12 +236,5 @@ def inactive(status: str) -> HttpProblem:
 
 def _secrets_in(request: web.Request) -> tuple[str, ...]:
     """Every secret in the request. Samples mask it, because some senders repeat it in the body."""
-    named = (_secret(request), *(request.headers.get(name) for name in SECRET_HEADERS))
+    named = (secret_of(request), *(request.headers.get(name) for name in SECRET_HEADERS))
     return tuple({secret for secret in named if secret})
-
-
-def _secret(request: web.Request) -> str | None:
-    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return value.strip() or None
-    return request.headers.get("X-Webhook-Secret") or None

@@ -7,6 +7,7 @@ wrong secret, disabled workspace, body too large or not JSON, rate limit, capaci
 from datetime import timedelta
 
 from aiohttp import web
+from autopost_contracts.ids import chat_token
 from autopost_contracts.subjects import Topology
 from autopost_runtime.http.web import HttpProblem
 from autopost_runtime.nats.bus import Bus
@@ -63,6 +64,9 @@ class BotWebhook:
             case "stored":
                 if update.answer:
                     self._bus.wake(self._topology.wakeup_bot(endpoint.workspace_id))
+                if stored.seq is not None:
+                    token = chat_token(endpoint.workspace_id, update.chat_id)
+                    self._bus.wake(self._topology.chat(endpoint.workspace_id, token), stored.seq)
                 return web.json_response({"status": "stored"})
             case "duplicate":
                 return web.json_response({"status": "duplicate"})
