@@ -1,23 +1,26 @@
 """Wire the bot and run it."""
 
-from aiohttp import web
 from autopost_contracts.subjects import Topology
-from autopost_runtime.http.web import MIDDLEWARES, serve
+from autopost_runtime.http.web import serve
 from autopost_runtime.lifecycle.service import Service, run
 from autopost_runtime.nats.bus import open_bus
 from autopost_runtime.postgres.pool import open_database
 from autopost_runtime.telemetry.logs import get_logger
 
-from autopost_bot.config import BotConfig
+from autopost_bot.config import BotConfig, allow_open_files
 from autopost_bot.gateway import Gateway
+from autopost_bot.http import application
 from autopost_bot.inbox import Inbox
+from autopost_bot.stream.hub import Hub
 
 
 async def work(config: BotConfig, service: Service) -> None:
     topology = Topology(config.nats_namespace)
+    allow_open_files()
     async with open_database(config, service) as database, open_bus(config, service) as bus:
         gateway = Gateway(database)
         inbox = Inbox(gateway, config.poll_interval)
+        hub = Hub(gateway, bus)
 
         async def hears_wakeups() -> bool:
             """Ready once subscribed to wakeups, or without NATS, when only the poll finds work."""
@@ -28,10 +31,20 @@ async def work(config: BotConfig, service: Service) -> None:
         service.health.inform("nats", lambda: bus.connected)
         service.spawn(inbox.run(), "inbox")
         service.spawn(bus.wakeups(topology.bot_wakeups, inbox.wake), "wakeups")
-        async with await serve(web.Application(middlewares=MIDDLEWARES), config.http_host, config.http_port) as site:
+        service.spawn(bus.listen(topology.chats, hub.on_wakeup), "chats")
+        service.spawn(hub.run(), "chat poll")
+        app = application(gateway, bus, hub, stream_clients=config.stream_clients, cors_origins=config.origins)
+        async with await serve(
+            app,
+            config.http_host,
+            config.http_port,
+            connections=config.all_connections,
+            connections_per_address=config.connections_per_address or config.all_connections,
+        ) as site:
             get_logger().info("bot.listening", url=site.url)
             service.health.begun()
             await service.stopping.wait()
+            hub.close()  # before the server stops: it would wait for open streams
 
 
 if __name__ == "__main__":

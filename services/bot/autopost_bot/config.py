@@ -1,12 +1,59 @@
 """The configuration of the bot, from ``AUTOPOST_*``."""
 
+import re
+import resource
+from collections.abc import Iterator
 from typing import Annotated
 
-from autopost_runtime.config.load import ServiceConfig
+from autopost_runtime.config.load import ConfigError, ServiceConfig
+from autopost_runtime.http.web import CONNECTIONS
 from msgspec import Meta
+
+ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
+OTHER_FILES = 200
+"""Open files beside the connections: databases, NATS, logs, modules."""
 
 
 class BotConfig(ServiceConfig, frozen=True, kw_only=True):
     database_role: str | None = "autopost_bot"
     http_host: str = "127.0.0.1"
     http_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    stream_clients: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
+    """Open chat streams of this process; further ones are told to come back in 15 seconds."""
+    connections: Annotated[int, Meta(ge=1)] = CONNECTIONS
+    """Maximum of open connections beside the streams; further ones get 503."""
+    connections_per_address: Annotated[int, Meta(ge=1)] | None = None
+    """Not limited by default: behind a proxy all connections come from one address."""
+    cors_origins: str = ""
+    """Origins whose pages may call the action API, such as ``https://shop.example.com``; several with commas."""
+
+    def __post_init__(self) -> None:
+        if problems := list(self._problems()):
+            raise ConfigError(problems)
+
+    @property
+    def all_connections(self) -> int:
+        return self.stream_clients + self.connections
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        return tuple(origin.strip() for origin in self.cors_origins.split(",") if origin.strip())
+
+    def _problems(self) -> Iterator[str]:
+        for origin in self.origins:
+            if not ORIGIN.fullmatch(origin):
+                yield f"AUTOPOST_CORS_ORIGINS: expected origins like https://shop.example.com, got {origin[:80]!r}"
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        needed = self.all_connections + OTHER_FILES
+        if hard != resource.RLIM_INFINITY and hard < needed:
+            yield (
+                f"AUTOPOST_STREAM_CLIENTS: {self.stream_clients} needs {needed} open files, but the limit of this "
+                f"process is {hard}; raise the limit (ulimit -n) or set AUTOPOST_STREAM_CLIENTS lower"
+            )
+
+
+def allow_open_files() -> None:
+    """Raise the soft limit to the hard one; many systems start with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

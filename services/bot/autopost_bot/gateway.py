@@ -1,16 +1,47 @@
 """The bot's database calls: one method per SQL function, no other SQL."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId
+from autopost_runtime.http.endpoint_cache import Endpoint, EndpointKind
 from autopost_runtime.postgres.pool import Database
-from msgspec import Struct
+from msgspec import Struct, convert
 
 
 class InboxBacklog(Struct, frozen=True):
     workspace_id: WorkspaceId
     unanswered: int
     oldest: datetime
+
+
+class TicketEndpoint(Endpoint, frozen=True, kw_only=True):
+    """An endpoint with the key of its tickets."""
+
+    ticket_key: bytes
+
+
+class ActionResult(Struct, frozen=True, kw_only=True):
+    """Result of ``start_action`` and ``update_action``; ``verdict`` decides which other fields are set."""
+
+    verdict: (
+        Literal["created", "refreshed", "changed", "finished"]
+        | Literal["completed", "same", "ignored", "unknown"]
+        | Literal["endpoint_disabled", "workspace_disabled", "workspace_paused", "rate_limited"]
+    )
+    action: dict[str, Any] = {}
+    seq: int = 0
+    wait_ms: int | None = None
+
+
+class Change(Struct, frozen=True):
+    """A row of ``chat_changes``."""
+
+    seq: int
+    kind: Literal["message", "bot_action", "resync"]
+    body: dict[str, Any] | None
 
 
 class Gateway:
@@ -20,6 +51,46 @@ class Gateway:
     async def bot_backlog(self) -> list[InboxBacklog]:
         rows = await self._database.fetch("SELECT * FROM bot_backlog()")
         return [InboxBacklog(WorkspaceId(row["workspace_id"]), row["unanswered"], row["oldest"]) for row in rows]
+
+    async def resolve_endpoint(self, kind: EndpointKind, secret_hash: str) -> Endpoint | None:
+        row = await self._database.fetchrow("SELECT * FROM resolve_endpoint($1, $2)", kind, secret_hash)
+        return None if row is None else convert(dict(row), Endpoint)
+
+    async def chat_ticket_key(self, endpoint: UUID) -> TicketEndpoint | None:
+        row = await self._database.fetchrow("SELECT * FROM chat_ticket_key($1)", endpoint)
+        return None if row is None else convert(dict(row), TicketEndpoint)
+
+    async def start_action(self, endpoint: Endpoint, action: dict[str, Any]) -> ActionResult:
+        return await self._act("SELECT start_action($1, $2, $3)", endpoint, action)
+
+    async def update_action(self, endpoint: Endpoint, action: dict[str, Any]) -> ActionResult:
+        return await self._act("SELECT update_action($1, $2, $3)", endpoint, action)
+
+    async def _act(self, call: str, endpoint: Endpoint, action: dict[str, Any]) -> ActionResult:
+        result = await self._database.fetchval(call, endpoint.workspace_id, endpoint.endpoint_id, action)
+        return convert(result, ActionResult)
+
+    async def list_actions(self, workspace: WorkspaceId, chat_id: str) -> tuple[list[dict[str, Any]], int]:
+        """The actions under way and the chat's number, as of one moment."""
+        row = await self._database.fetchrow("SELECT * FROM list_actions($1, $2)", workspace, chat_id)
+        return ([], 0) if row is None else (row["actions"], row["seq"])
+
+    async def chat_messages(
+        self, workspace: WorkspaceId, chat_id: str, before: int | None, limit: int
+    ) -> list[dict[str, Any]]:
+        rows = await self._database.fetch(
+            "SELECT * FROM chat_messages($1, $2, $3, $4)", workspace, chat_id, before, limit
+        )
+        return [{"seq": row["seq"], **row["body"]} for row in rows]
+
+    async def chat_changes(self, workspace: WorkspaceId, chat_id: str, after: int, limit: int) -> list[Change]:
+        rows = await self._database.fetch(
+            "SELECT * FROM chat_changes($1, $2, $3, $4)", workspace, chat_id, after, limit
+        )
+        return [Change(row["seq"], row["kind"], row["body"]) for row in rows]
+
+    async def chat_heads(self, workspaces: Sequence[WorkspaceId], chat_ids: Sequence[str]) -> list[int]:
+        return list(await self._database.fetchval("SELECT chat_heads($1, $2)", workspaces, chat_ids))
 
     async def ping(self) -> None:
         """Passes when the database answers and can write."""

@@ -1,0 +1,1 @@
+"""The API of long-running actions that a bot shows in a chat."""

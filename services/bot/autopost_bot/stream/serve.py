@@ -1,0 +1,153 @@
+"""``GET /api/chats/{chatId}/events``: the stream of a chat for an EventSource.
+
+An EventSource gives up for ever on any status but 200. So while there is no room, no database, or the service stops,
+the answer is 200 with a time to come back, and the end.
+"""
+
+import asyncio
+import random
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from aiohttp import hdrs, web
+from autopost_contracts.ids import WorkspaceId
+from autopost_runtime.postgres.errors import is_retryable
+from autopost_runtime.telemetry import metrics
+from autopost_runtime.telemetry.logs import get_logger
+from msgspec import Struct
+
+from autopost_bot.access.access import Access
+from autopost_bot.access.parameters import BIGGEST_NUMBER, check_chat_id, read_number
+from autopost_bot.stream import frames
+from autopost_bot.stream.hub import Hub, dropped
+from autopost_bot.stream.subscription import Subscription
+
+LAST_EVENT_ID = "Last-Event-ID"
+UNACKNOWLEDGED_LIMIT = timedelta(seconds=30)
+"""A client whose machine is gone acknowledges nothing; the kernel then ends the connection."""
+
+HEADERS = {
+    hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8",
+    hdrs.CACHE_CONTROL: "no-cache, no-transform",
+    "X-Accel-Buffering": "no",
+}
+
+refused = metrics.counter("autopost_chat_stream_sent_away_total", "Streams that were told to come back, by reason.")
+
+
+class StreamTimes(Struct, frozen=True, kw_only=True):
+    keep_alive: timedelta = timedelta(seconds=15)
+    lifetime: timedelta = timedelta(hours=1)
+    """Plus or minus a tenth, so that clients do not come back all at once."""
+
+    def drawn_lifetime(self) -> float:
+        return self.lifetime.total_seconds() * random.uniform(0.9, 1.1)  # noqa: S311  no secret
+
+
+class EventStream(web.StreamResponse):
+    """Sends events until the end. They are sent after the handler has returned: its span ends with the headers, and its
+    latency is that of the first byte."""
+
+    def __init__(self, subscription: Subscription, times: StreamTimes, leave: Callable[[], None]) -> None:
+        super().__init__(headers=HEADERS)
+        self._subscription = subscription
+        self._times = times
+        self._leave = leave
+        self.force_close()
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        try:
+            await self._send_events()
+            await super().write_eof()
+        except ConnectionError:
+            dropped.add(1, {"reason": "gone"})
+            raise
+        finally:
+            self._leave()
+
+    async def _send_events(self) -> None:
+        now = asyncio.get_running_loop().time
+        keep_alive, end = self._times.keep_alive.total_seconds(), now() + self._times.drawn_lifetime()
+        while (left := end - now()) > 0:
+            waiting = await self._subscription.next(min(keep_alive, left))
+            if waiting is None:
+                return
+            await self.write(waiting or frames.KEEP_ALIVE)
+
+
+class ChatStream:
+    def __init__(self, access: Access, hub: Hub, most: int, times: StreamTimes | None = None) -> None:
+        self._access = access
+        self._hub = hub
+        self._most = most
+        self._times = times or StreamTimes()
+
+    def add_to(self, app: web.Application) -> None:
+        app.router.add_get("/api/chats/{chat_id:[^/]+}/events", self.open, allow_head=False)
+
+    async def open(self, request: web.Request) -> web.StreamResponse:
+        chat_id = check_chat_id(request.match_info["chat_id"])
+        after = _last_number(request)
+        if self._hub.closed:
+            return await _send_away(request, "stopping")
+        try:
+            endpoint = await self._access.listener(request, chat_id)
+            if endpoint.workspace_status == "disabled":
+                return web.Response(status=204)
+            if self._hub.clients >= self._most:
+                return await _send_away(request, "full")
+            return await self._begin(request, endpoint.workspace_id, chat_id, after)
+        except Exception as exc:
+            if not is_retryable(exc):
+                raise
+            get_logger().warning("chat.database_away", error=type(exc).__name__)
+            return await _send_away(request, "database")
+
+    async def _begin(
+        self, request: web.Request, workspace: WorkspaceId, chat_id: str, after: int | None
+    ) -> web.StreamResponse:
+        subscription, first = await self._hub.join(workspace, chat_id, after, lambda: _abort(request))
+        response = EventStream(subscription, self._times, lambda: self._hub.leave(workspace, chat_id, subscription))
+        try:
+            _notice_dead_peers(request)
+            await response.prepare(request)
+            await response.write(first)
+        except BaseException:
+            self._hub.leave(workspace, chat_id, subscription)
+            raise
+        if self._hub.closed:
+            subscription.close()
+        return response
+
+
+def _last_number(request: web.Request) -> int | None:
+    """A browser that comes back sends the header. A header that is no number of ours leads to ``resync``."""
+    text = request.headers.get(LAST_EVENT_ID)
+    if not text:
+        return read_number(request, "after", BIGGEST_NUMBER, least=0)
+    is_number = text.isascii() and text.isdigit() and len(text) < 20
+    return min(int(text), BIGGEST_NUMBER) if is_number else BIGGEST_NUMBER
+
+
+async def _send_away(request: web.Request, reason: str) -> web.StreamResponse:
+    refused.add(1, {"reason": reason})
+    response = web.StreamResponse(headers=HEADERS)
+    response.force_close()
+    await response.prepare(request)
+    await response.write(frames.COME_BACK)
+    return response
+
+
+def _abort(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def _notice_dead_peers(request: web.Request) -> None:
+    connection = None if request.transport is None else request.transport.get_extra_info("socket")
+    if connection is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
+        with suppress(OSError):
+            milliseconds = int(UNACKNOWLEDGED_LIMIT.total_seconds() * 1000)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
