@@ -7,6 +7,8 @@ from typing import Any
 
 from db.support.builders import Tenant
 from db.support.senders import Sender, make_sender
+from harness.databases import Database
+from harness.eventually import eventually
 
 CHAT = "7"
 
@@ -252,3 +254,20 @@ async def test_an_end_and_the_watchdog_at_once_are_one_end(tenant: Tenant) -> No
     expired = sum(count for count, _ in (*answers[-1], *(await expire(tenant))))  # type: ignore[misc]
     assert len(done) + expired == 20
     assert await tenant.db.fetchval("SELECT seq FROM bot_chats WHERE workspace_id = $1", tenant.workspace) == 40
+
+
+async def test_a_later_number_of_a_chat_is_never_committed_first(tenant: Tenant, database: Database) -> None:
+    """So a reader that has seen a number misses none before it."""
+    sender = await caller(tenant)
+    first = await database.connect()
+    async with first.transaction():
+        seq = await first.fetchval("SELECT advance_chat($1, $2)", tenant.workspace, CHAT)
+        later = asyncio.create_task(start(sender))
+        await eventually(lambda: waits_for_a_lock(tenant))
+        assert not later.done()
+    assert (seq, (await later)["seq"]) == (1, 2)
+
+
+async def waits_for_a_lock(tenant: Tenant) -> bool:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return bool(await tenant.db.fetchval(query))

@@ -44,9 +44,14 @@ ROWS = {
         "retain_bot_state",
     ),
     "bot_actions": (
-        "INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, status, updated_at) "
-        "SELECT $1, '1', new_id()::text, 'x', 'done', {at} FROM {count}",
+        "WITH chat AS (INSERT INTO bot_chats (workspace_id, chat_id) VALUES ($1, '1') ON CONFLICT DO NOTHING) "
+        "INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, status, updated_at, seq) "
+        "SELECT $1, '1', new_id()::text, 'x', 'done', {at}, 1 FROM {count}",
         "retain_bot_actions",
+    ),
+    "bot_chats": (
+        "INSERT INTO bot_chats (workspace_id, chat_id, changed_at) SELECT $1, new_id()::text, {at} FROM {count}",
+        "retain_bot_chats",
     ),
     "command_outbox": (
         "INSERT INTO command_outbox (workspace_id, msg_id, subject, payload, published_at) "
@@ -146,8 +151,8 @@ UNFINISHED = {
     ),
     "an action under way": (
         "bot_actions",
-        "INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, updated_at) "
-        f"VALUES ($1, '1', '1', 'x', {OLD})",
+        "INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, updated_at, seq) "
+        f"VALUES ($1, '1', '1', 'x', {OLD}, 1)",
     ),
     "a state without an end": (
         "bot_state",

@@ -53,6 +53,7 @@ def is_valid(claims: Claims, endpoint: TicketEndpoint, chat_id: str, now: dateti
     expected = _mac(endpoint.ticket_key, endpoint.endpoint_id, claims.chat, claims.expiry)
     return (
         hmac.compare_digest(expected.encode(), claims.mac.encode())
+        and claims.endpoint_id == endpoint.endpoint_id
         and claims.chat == chat_token(endpoint.workspace_id, chat_id)
         and now.timestamp() < claims.expiry
     )

@@ -10,9 +10,9 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from typing import Self
 
 from aiohttp import hdrs, web
-from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.postgres.errors import is_retryable
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
@@ -27,6 +27,7 @@ from autopost_bot.stream.subscription import Subscription
 LAST_EVENT_ID = "Last-Event-ID"
 UNACKNOWLEDGED_LIMIT = timedelta(seconds=30)
 """A client whose machine is gone acknowledges nothing; the kernel then ends the connection."""
+KERNEL_BUFFER = 64 * 1024
 
 HEADERS = {
     hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8",
@@ -56,6 +57,20 @@ class EventStream(web.StreamResponse):
         self._times = times
         self._leave = leave
         self.force_close()
+
+    async def begin(self, request: web.Request, first: bytes) -> Self:
+        """Headers and first bytes. A client that is gone already is noticed again at the end."""
+        try:
+            _prepare_socket(request)
+            await self.prepare(request)
+            await self.write(first)
+        except ConnectionError:
+            self._subscription.close()
+            self._leave()  # without headers the end never comes
+        except BaseException:
+            self._leave()
+            raise
+        return self
 
     async def write_eof(self, data: bytes = b"") -> None:
         try:
@@ -98,28 +113,15 @@ class ChatStream:
                 return web.Response(status=204)
             if self._hub.clients >= self._most:
                 return await _send_away(request, "full")
-            return await self._begin(request, endpoint.workspace_id, chat_id, after)
+            workspace = endpoint.workspace_id
+            subscription, first = await self._hub.join(workspace, chat_id, after, lambda: _abort(request))
         except Exception as exc:
             if not is_retryable(exc):
                 raise
             get_logger().warning("chat.database_away", error=type(exc).__name__)
             return await _send_away(request, "database")
-
-    async def _begin(
-        self, request: web.Request, workspace: WorkspaceId, chat_id: str, after: int | None
-    ) -> web.StreamResponse:
-        subscription, first = await self._hub.join(workspace, chat_id, after, lambda: _abort(request))
         response = EventStream(subscription, self._times, lambda: self._hub.leave(workspace, chat_id, subscription))
-        try:
-            _notice_dead_peers(request)
-            await response.prepare(request)
-            await response.write(first)
-        except BaseException:
-            self._hub.leave(workspace, chat_id, subscription)
-            raise
-        if self._hub.closed:
-            subscription.close()
-        return response
+        return await response.begin(request, first)
 
 
 def _last_number(request: web.Request) -> int | None:
@@ -135,8 +137,9 @@ async def _send_away(request: web.Request, reason: str) -> web.StreamResponse:
     refused.add(1, {"reason": reason})
     response = web.StreamResponse(headers=HEADERS)
     response.force_close()
-    await response.prepare(request)
-    await response.write(frames.COME_BACK)
+    with suppress(ConnectionError):
+        await response.prepare(request)
+        await response.write(frames.COME_BACK)
     return response
 
 
@@ -145,9 +148,13 @@ def _abort(request: web.Request) -> None:
         request.transport.abort()
 
 
-def _notice_dead_peers(request: web.Request) -> None:
+def _prepare_socket(request: web.Request) -> None:
+    """Bound what the kernel holds for a client that does not read, and notice one whose machine is gone."""
     connection = None if request.transport is None else request.transport.get_extra_info("socket")
-    if connection is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
-        with suppress(OSError):
+    if connection is None:
+        return
+    with suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BUFFER)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
             milliseconds = int(UNACKNOWLEDGED_LIMIT.total_seconds() * 1000)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
