@@ -29,6 +29,10 @@ class Commands(click.Group):
             "autopost_cli.workspace.workspace:workspace",
             "List workspaces; pause, resume or disable them.",
         ),
+        "bot": (
+            "autopost_cli.bot.bot:bot",
+            "Show and change long-running actions in a chat; follow the stream of a chat.",
+        ),
         "verify": ("autopost_cli.verify.verify:verify", "Check that every delivery matches its events."),
         "why": (
             "autopost_cli.why.why:why",

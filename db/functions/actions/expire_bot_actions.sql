@@ -1,4 +1,4 @@
--- expire_bot_actions(max_age, limit) -> the chats in which actions were ended that nobody ended in time
+-- expire_bot_actions(max_age, limit) -> the chats, by token, in which actions were ended that nobody ended in time
 --
 -- An action whose worker died would be shown as under way for ever. It becomes error with "error": "timeout" in its
 -- payload. Age counts from the creation: a repeated start keeps no dead action alive. Actions of a workspace that is
@@ -8,7 +8,7 @@
 -- Locks     bot_chats by key, SKIP LOCKED: a chat in which something changes now is looked at the next time; then
 --           bot_actions by key
 CREATE OR REPLACE FUNCTION expire_bot_actions(p_max_age interval, p_limit int)
-RETURNS TABLE (workspace_id uuid, chat_id text, expired int, seq bigint)
+RETURNS TABLE (workspace_id uuid, chat text, expired int, seq bigint)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
@@ -81,6 +81,6 @@ BEGIN
         FROM ended e
         ORDER BY e.workspace_id, e.chat_id, e.action_id
     )
-    SELECT c.workspace_id, c.chat_id, c.expired, c.seq
+    SELECT c.workspace_id, chat_token(c.workspace_id, c.chat_id), c.expired, c.seq
     FROM advanced c;
 END $$;

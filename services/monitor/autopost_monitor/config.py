@@ -16,6 +16,9 @@ class MonitorConfig(RetainConfig, frozen=True, kw_only=True):
     http_port: Annotated[int, Meta(ge=0, le=65535)] = 0
     recover_interval: Duration = timedelta(seconds=60)
     claimed_lease: Duration = timedelta(seconds=300)
+    bot_action_max_processing_hours: Annotated[float, Meta(gt=0, le=8760)] = 2
+    """An action of a bot that nobody ended so long after its creation ends as a timeout."""
+    bot_action_watchdog_interval_minutes: Annotated[float, Meta(ge=0.001, le=1440)] = 30
     relay_interval: Duration = timedelta(seconds=1)
     snapshot_interval: Duration = timedelta(seconds=5)
     metrics_workspaces: Annotated[int, Meta(ge=0, le=1000)] = 0

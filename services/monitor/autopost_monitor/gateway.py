@@ -30,6 +30,14 @@ class WorkspaceBacklog(Struct, frozen=True):
     oldest_due_seconds: float
 
 
+class ExpiredInChat(Struct, frozen=True):
+    """How many actions of bots ran into their timeout in one chat, which is named by its token."""
+
+    workspace_id: WorkspaceId
+    chat: str
+    expired: int
+
+
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -43,6 +51,12 @@ class Gateway:
 
     async def recover_claimed_leases(self, workspace: WorkspaceId, lease: timedelta) -> int:
         return int(await self._database.fetchval("SELECT recover_claimed_leases($1, NULL, $2)", workspace, lease))
+
+    async def expire_bot_actions(self, max_age: timedelta, limit: int) -> list[ExpiredInChat]:
+        rows = await self._database.fetch(
+            "SELECT workspace_id, chat, expired FROM expire_bot_actions($1, $2)", max_age, limit
+        )
+        return [ExpiredInChat(WorkspaceId(row["workspace_id"]), row["chat"], row["expired"]) for row in rows]
 
     async def ensure_event_partitions(self, ahead: timedelta) -> int:
         return int(await self._database.fetchval("SELECT ensure_event_partitions($1)", ahead))

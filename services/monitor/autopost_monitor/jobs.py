@@ -14,6 +14,7 @@ from autopost_runtime.telemetry.logs import get_logger
 from autopost_monitor.config import MonitorConfig
 from autopost_monitor.gateway import Gateway
 from autopost_monitor.leader.periodic import Scheduler
+from autopost_monitor.repair.action_watchdog import ActionWatchdog
 from autopost_monitor.repair.gateway import ReconcileGateway
 from autopost_monitor.repair.reconcile import EventReconciliation, ReconcileMetrics, Recount
 from autopost_monitor.repair.recover import Recovery
@@ -40,9 +41,14 @@ async def open_store(config: RetainConfig) -> AsyncIterator[Objects | None]:
 
 
 def schedule_queue_jobs(config: MonitorConfig, gateway: Gateway, bus: Bus, scheduler: Scheduler) -> None:
-    """Without these jobs the queue stops: they recover expired leases and create event partitions."""
+    """Recover what workers that died have left: leases and actions of bots; create event partitions."""
     recovery = Recovery(gateway, bus, Topology(config.nats_namespace), config.claimed_lease)
     scheduler.on_leader("recover", config.recover_interval, recovery.run_once)
+    watchdog = ActionWatchdog(
+        gateway, bus, Topology(config.nats_namespace), timedelta(hours=config.bot_action_max_processing_hours)
+    )
+    watchdog_interval = timedelta(minutes=config.bot_action_watchdog_interval_minutes)
+    scheduler.on_leader("bot actions", watchdog_interval, watchdog.run_once)
     scheduler.on_leader("partitions", PARTITION_CHECK, lambda: gateway.ensure_event_partitions(config.partitions_ahead))
 
 

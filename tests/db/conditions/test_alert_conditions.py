@@ -127,6 +127,14 @@ async def bot_errors(tenant: Tenant, count: int) -> None:
     )
 
 
+async def expired_actions(tenant: Tenant, count: int) -> None:
+    await tenant.db.executemany(
+        "INSERT INTO events (workspace_id, action, result, error, meta) "
+        "VALUES ($1, 'bot_action_expired', 'error', $2, event_meta(NULL, NULL, $3))",
+        [(tenant.workspace, json.dumps({"code": "timeout"}), json.dumps({"action_type": "summarize"}))] * count,
+    )
+
+
 async def orphans(tenant: Tenant, count: int) -> None:
     await tenant.db.executemany(
         "INSERT INTO missing_references (workspace_id, what, ref, events, first_event_id, first_event_at) "
@@ -162,6 +170,7 @@ ALL: dict[str, tuple[Arrange, Any, int, int, int, dict[str, Any]]] = {
     "staged_posts": (staged, 15 * MINUTE, 14 * MINUTE, 16 * MINUTE, 1, {"name": "untaken", "count": 1}),
     "bot_outbox": (unsent_reply, 5 * MINUTE, 4 * MINUTE, 6 * MINUTE, 1, {"name": "reply", "code": "timeout"}),
     "bot_errors": (bot_errors, 3, 3, 4, 4, {"name": "reply", "code": "forbidden", "count": 4}),
+    "bot_actions_expired": (expired_actions, 5, 5, 6, 6, {"name": "summarize", "code": "timeout", "count": 6}),
     "set_aside": (set_aside, 3, 2, 3, 1, {"name": "claim", "code": "NumericValueOutOfRangeError 22003", "count": 3}),
     "provider_waits": (silenced, 60 * MINUTE, 59 * MINUTE, 61 * MINUTE, 1, {"name": "telegram bot"}),
     "orphan_events": (orphans, 2, 1, 2, 2, {"name": "missing delivery", "count": 1}),

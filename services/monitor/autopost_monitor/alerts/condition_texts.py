@@ -31,6 +31,9 @@ CONDITION_TEXTS: Mapping[str, ConditionText] = {
     "staged_posts": ConditionText("{count} accepted posts are stuck before the queue"),
     "bot_outbox": ConditionText("{count} bot replies are stuck", "autopost queue errors"),
     "bot_errors": ConditionText("the bot failed to reply {count} times within ten minutes", "autopost queue errors"),
+    "bot_actions_expired": ConditionText(
+        "{count} actions of bots ran into their timeout within an hour", "autopost bot actions"
+    ),
     "set_aside": ConditionText("{count} jobs fail repeatedly and are set aside"),
     "provider_waits": ConditionText(
         "{count} rate groups or channels must wait for a long time (retry_after of their platform)"
@@ -61,6 +64,7 @@ def thresholds(config: AlertConfig) -> dict[str, Any]:
         "staged_deadline": _seconds(config.stuck_staged_deadline),
         "bot_outbox": _seconds(config.alert_bot_age),
         "bot_errors": config.alert_bot_errors,
+        "bot_actions_expired": config.alert_bot_actions_expired,
         "set_aside": config.alert_set_aside,
         "provider_waits": _seconds(config.alert_provider_wait),
         "orphan_events": config.alert_orphan_events,

@@ -52,6 +52,8 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
     alert_bot_age: Duration | None = timedelta(minutes=5)
     alert_bot_errors: MoreThan | None = 10
     """Alert above this number within ten minutes."""
+    alert_bot_actions_expired: MoreThan | None = 5
+    """Alert above this number within an hour."""
     alert_set_aside: Count | None = 3
     """Consecutive failures of one kind of work in one workspace."""
     alert_provider_wait: Duration | None = timedelta(hours=1)

@@ -28,6 +28,7 @@ class RetainConfig(AlertConfig, frozen=True, kw_only=True):
     retain_pull_receipts: Period = timedelta(days=90)
     retain_media_fetches: Period = timedelta(days=1)
     retain_bot: Period = timedelta(days=30)
+    retain_bot_chats: Period = timedelta(days=90)
     retain_bot_logs: Period = timedelta(days=90)
     retain_commands: Period = timedelta(days=30)
     retain_alerts: Period = timedelta(days=90)

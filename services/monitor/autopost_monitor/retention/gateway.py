@@ -69,6 +69,9 @@ class RetainGateway:
     async def retain_bot_outbox(self, keep: timedelta, limit: int) -> int:
         return int(await self._database.fetchval("SELECT retain_bot_outbox($1, $2)", keep, limit))
 
+    async def retain_bot_chats(self, keep: timedelta, limit: int) -> int:
+        return int(await self._database.fetchval("SELECT retain_bot_chats($1, $2)", keep, limit))
+
     async def retain_bot_logs(self, keep: timedelta, limit: int) -> int:
         return int(await self._database.fetchval("SELECT retain_bot_logs($1, $2)", keep, limit))
 

@@ -1,0 +1,127 @@
+"""`autopost bot actions | action start | action update | watch`."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+import msgspec
+
+from autopost_cli.bot.api import BotApi
+from autopost_cli.operate.operate import print_json, print_table
+from autopost_cli.schema.migrate import JSON
+
+COLUMNS = ("actionId", "actionType", "status", "displayText", "createdAt", "updatedAt")
+
+
+def _payload(_: click.Context, option: click.Parameter, value: str | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    try:
+        return msgspec.json.decode(value, type=dict[str, Any])
+    except msgspec.DecodeError as exc:
+        raise click.BadParameter(f"must be a JSON object: {exc}", param=option) from exc
+
+
+def calling(command: Callable[..., None]) -> Callable[..., None]:
+    """``command(api, …)``: with the address of the service and the secret of an endpoint."""
+
+    @click.option("--url", envvar="AUTOPOST_BOT_URL", required=True, help="Where the bot service listens.")
+    @click.option(
+        "--secret",
+        envvar="AUTOPOST_SECRET",
+        required=True,
+        help="The secret of an endpoint of kind bot_api. Better in AUTOPOST_SECRET: arguments are visible to others.",
+    )
+    @click.option("--workspace", required=True, metavar="ID", help="The workspace of the endpoint.")
+    @wraps(command)
+    def called(url: str, secret: str, workspace: str, **given: Any) -> None:
+        command(BotApi(url.rstrip("/"), secret, workspace), **given)
+
+    return called
+
+
+@click.group()
+def bot() -> None:
+    """Show and change what the bot does in a chat: long-running actions, and the stream of a chat."""
+
+
+@bot.command()
+@click.option("--chat", required=True, help="The id of the chat.")
+@JSON
+@calling
+def actions(api: BotApi, chat: str, as_json: bool) -> None:
+    """List the actions under way in a chat, the newest change first."""
+    rows = api.actions(chat)
+    if as_json:
+        print_json({"actions": rows})
+    else:
+        print_table(rows, COLUMNS)
+
+
+@bot.group()
+def action() -> None:
+    """Start or end an action, as an integration does."""
+
+
+def _about_an_action(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        JSON,
+        click.option("--payload", callback=_payload, help="A JSON object, at most 16 KiB."),
+        click.option("--text", help="What the chat shows instead of the text of the type, at most 300 characters."),
+        click.option("--id", "action_id", required=True, help="The id of the action; a UUID of yours."),
+        click.option("--chat", required=True, help="The id of the chat."),
+    ):
+        command = option(command)
+    return calling(command)
+
+
+@action.command()
+@click.option("--type", "action_type", required=True, help="Like transcribe_audio, summarize or a type of yours.")
+@_about_an_action
+def start(api: BotApi, action_type: str, as_json: bool, **fields: Any) -> None:
+    """Start an action. A repeated start moves its time only."""
+    _print(api.start({**_given(**fields), "actionType": action_type}), as_json)
+
+
+@action.command()
+@click.option("--status", type=click.Choice(["done", "error"]), default="done", show_default=True)
+@_about_an_action
+def update(api: BotApi, status: str, as_json: bool, **fields: Any) -> None:
+    """End an action. Its first end stays."""
+    _print(api.update({**_given(**fields), "status": status}), as_json)
+
+
+@bot.command()
+@click.argument("chat")
+@click.option(
+    "--after", type=click.IntRange(0), help="Begin with the changes after this number. Default: with new ones."
+)
+@JSON
+@calling
+def watch(api: BotApi, chat: str, after: int | None, as_json: bool) -> None:
+    """Follow the stream of a chat until Ctrl-C. After an interruption it goes on where it ended."""
+    for event in api.watch(chat, after=after):
+        click.echo(msgspec.json.encode(event).decode() if as_json else _line(event))
+
+
+def _line(event: dict[str, Any]) -> str:
+    match event:
+        case {"type": "bot_action", "action": shown}:
+            return f"{shown['updatedAt']}  {shown['actionType']} {shown['actionId']}: {shown['status']}"
+        case {"type": "message", "message": shown}:
+            return f"{shown['createdAt']}  message {shown['messageId']}: {shown['text'] or ''}"
+        case _:
+            return f"{event.get('type')}: read the chat anew with `autopost bot actions`"
+
+
+def _given(*, chat: str, action_id: str, text: str | None, payload: dict[str, Any] | None) -> dict[str, Any]:
+    fields = {"chatId": chat, "actionId": action_id, "displayText": text, "payload": payload}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _print(shown: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(shown)
+    else:
+        print_table([shown], COLUMNS)
