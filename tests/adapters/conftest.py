@@ -16,7 +16,7 @@ from autopost_contracts.plan import MediaPart, Part, PlannedMedia
 from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpClient
 from autopost_simulator import Simulator, listening
-from harness.http import http_client
+from harness.http_client import http_client
 
 from adapters.board.send import BoardAdapter
 from adapters.board.server import Board

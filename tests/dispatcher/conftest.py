@@ -7,7 +7,7 @@ from autopost_simulator import Simulator, listening
 from db.support.builders import Tenant
 from harness.buckets import Bucket
 from harness.databases import Database
-from harness.http import http_client
+from harness.http_client import http_client
 
 from dispatcher.support.running_dispatcher import RunningDispatchers
 

@@ -12,7 +12,7 @@ from autopost_runtime.config.load import Secret, ServiceConfig
 from autopost_runtime.storage.objects import Objects, open_objects
 from harness.buckets import Bucket
 from harness.databases import Database
-from harness.http import http_client
+from harness.http_client import http_client
 
 from e2e.system import System
 

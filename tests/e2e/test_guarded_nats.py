@@ -19,7 +19,7 @@ from harness.backends import scratch_root
 from harness.databases import Database
 from harness.eventually import eventually
 from harness.guarded_nats import EXAMPLE, GuardedNats
-from harness.http import http_client
+from harness.http_client import http_client
 
 MINUTE = timedelta(minutes=1)
 SERVICES = ("ingest", "dispatcher", "monitor", "bot")

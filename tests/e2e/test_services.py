@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 
 from e2e.conftest import StartSystem
 

@@ -14,7 +14,7 @@ from typing import Any
 from bot.support.listener import listening
 from bot.support.replicas import BEARER, CHAT, SECRET, WORKSPACE, lift_rate
 from harness.databases import Database
-from harness.http import http_client
+from harness.http_client import http_client
 
 STREAMS = 500
 

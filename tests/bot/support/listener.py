@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 
 
 class Listener:

@@ -16,7 +16,7 @@ from autopost_runtime.lifecycle.service import ServiceConfig
 from autopost_runtime.nats.bus import Bus, open_bus
 from autopost_runtime.postgres.pool import open_database
 from harness.databases import Database
-from harness.http import http_client
+from harness.http_client import http_client
 
 WORKSPACE = "5f000000-0000-4000-8000-000000000002"
 FOREIGN = "0de00000-0000-4000-8000-000000000001"

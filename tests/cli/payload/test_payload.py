@@ -14,7 +14,7 @@ from harness.autopost_command import Autopost
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 
 SIGNED = ("--operator", "ann", "--reason", "ticket 7")
 PLENTY = timedelta(seconds=30)

@@ -30,7 +30,7 @@ from autopost_runtime.http.web import Site, serve
 from autopost_runtime.postgres.pool import open_database
 from harness.databases import Database
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 from harness.telegram_media import png
 from ingest.dry_run.test_dry_run import dry_run, everything, told
 from ingest.support.ingest_client import DEMO_WORKSPACE, SHOP, Ear, IngestClient

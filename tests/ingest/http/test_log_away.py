@@ -17,7 +17,7 @@ from autopost_cli.development import PUSH_SECRET
 from autopost_cli.embedded.ports import free_port
 from harness.databases import Database
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 
 REQUESTS = 300
 

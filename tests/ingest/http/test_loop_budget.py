@@ -9,7 +9,7 @@ import httpx
 import pytest
 from autopost_ingest.config import IngestConfig
 from harness.databases import Database
-from harness.http import http_client
+from harness.http_client import http_client
 from ingest.support.hostile_bodies import REQUESTS
 from ingest.support.ingest_client import DEMO, DEMO_WORKSPACE, SHOP
 from ingest.support.watched_ingest import Ingest

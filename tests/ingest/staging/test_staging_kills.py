@@ -21,7 +21,7 @@ from dispatcher.support.running_dispatcher import configured as dispatcher_confi
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 from harness.telegram_media import png
 from ingest.support.crashing_ingest import POINTS
 from ingest.support.pictures import MP4, PNG, Pictures

@@ -12,7 +12,7 @@ from autopost_runtime.fetch.dns import Names
 from autopost_runtime.fetch.fetch import Fetcher
 from harness.buckets import Bucket
 from harness.databases import Database
-from harness.http import http_client
+from harness.http_client import http_client
 from ingest.support.ingest_client import DEMO, Ear
 from ingest.support.pictures import HERE, MP4, PNG, Pictures, pictures
 from ingest.support.staging_ingest import Workshop, configured, ingesting, keys

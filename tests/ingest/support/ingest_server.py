@@ -24,7 +24,7 @@ from autopost_runtime.config.load import ServiceConfig
 from autopost_runtime.http.web import HEAD_TIMEOUT, serve
 from autopost_runtime.postgres.pool import open_database
 from harness.databases import Database
-from harness.http import http_client
+from harness.http_client import http_client
 from ingest.support.ingest_client import DEMO, Ear, IngestClient
 
 MOMENT = timedelta(milliseconds=200)

@@ -31,7 +31,7 @@ from autopost_runtime.nats.bus import open_bus
 from autopost_runtime.postgres.pool import open_database
 from harness.buckets import Bucket
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 from ingest.support.ingest_client import DEMO, Ear, IngestClient
 from ingest.support.pictures import HERE
 

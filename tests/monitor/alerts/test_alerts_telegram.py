@@ -12,7 +12,7 @@ from autopost_monitor.alerts.telegram import TelegramTarget
 from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpClient
 from autopost_simulator import Simulator, listening
-from harness.http import http_client
+from harness.http_client import http_client
 from monitor.support.alert_targets import configured, notice
 
 TOKEN = "1000009:alert-tests-token-0123456789abcdefgh"

@@ -15,7 +15,7 @@ from autopost_runtime.storage.objects import Objects
 from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 from harness.telegram_media import png
 from ingest.support.ingest_client import DEMO_WORKSPACE, Ear
 from ingest.support.pictures import PNG, Pictures, pictures

@@ -14,7 +14,7 @@ from autopost_runtime.postgres.pool import open_database
 from db.support.builders import Tenant, permanent
 from db.support.operators import Operator, dead
 from harness.databases import Database
-from harness.http import http_client
+from harness.http_client import http_client
 
 OPERATOR, OURS, THEIRS = "operator-token-of-the-test", "our-token-of-the-test-0", "their-token-of-the-test"
 

@@ -19,7 +19,7 @@ from autopost_cli.schema.seed import seed
 from autopost_runtime.postgres.schema import SCHEMA
 from harness.databases import Database
 from harness.eventually import eventually
-from harness.http import http_client
+from harness.http_client import http_client
 
 SERVICES = ("ingest", "dispatcher", "monitor", "bot")
 MINUTE = timedelta(minutes=1)
