@@ -76,7 +76,7 @@ BEGIN
         ) AS w
     ) AS w;
 
-    _groups := lock_rate_groups(_workspaces, false);
+    _groups := lock_rate_groups(_workspaces, false, p_now);
     _now := coalesce(p_now, clock_timestamp()); -- read after the rate groups are locked
     _chosen := choose_deliveries(_groups, p_limit, p_most, 0, p_tolerance, _now);
     PERFORM note_turns(_chosen.workspaces, _now, interval '250 milliseconds');

@@ -1,18 +1,18 @@
--- lock_rate_groups(workspace_ids, wait) -> the places (ctid) of the locked rate groups of these workspaces
+-- lock_rate_groups(workspace_ids, wait, now) -> the places (ctid) of the locked rate groups of these workspaces
 --
 -- The lock of a rate group is what keeps two claims from giving the same slot. It lasts until the transaction ends, so
 -- the place cannot change until the claim writes it.
 --
 -- wait       true: all groups, waiting for each. False: only those whose gate is open, without those that others hold
 -- Locks      platform_limits FOR UPDATE by key, in the order of workspace_ids
-CREATE OR REPLACE FUNCTION lock_rate_groups(p_workspace_ids uuid[], p_wait boolean)
+CREATE OR REPLACE FUNCTION lock_rate_groups(p_workspace_ids uuid[], p_wait boolean, p_now timestamptz DEFAULT NULL)
 RETURNS tid[]
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
-    _now timestamptz := clock_timestamp();
+    _now timestamptz := coalesce(p_now, clock_timestamp());
 BEGIN
     IF p_wait THEN
         RETURN ARRAY(

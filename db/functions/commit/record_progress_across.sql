@@ -23,15 +23,13 @@ DECLARE
     _places tid[] := lock_claims(p_workspace_ids, p_delivery_ids, p_claim_tokens);
 BEGIN
     UPDATE deliveries d
-    SET render_meta = CASE
-            WHEN coalesce(d.render_meta #> '{series_progress,sent_items}', '[]') @> to_jsonb(p.part) THEN d.render_meta
-            ELSE jsonb_set(d.render_meta, '{series_progress}', jsonb_build_object(
-                'sent_items', coalesce(d.render_meta #> '{series_progress,sent_items}', '[]') || to_jsonb(p.part),
-                'provider_message_ids', coalesce(d.render_meta #> '{series_progress,provider_message_ids}', '[]')
-                    || jsonb_build_array(p_provider_ids -> (p.nth - 1)::int)))
-        END,
+    SET render_meta = jsonb_set(d.render_meta, '{series_progress}', jsonb_build_object(
+            'sent_items', coalesce(d.render_meta #> '{series_progress,sent_items}', '[]') || to_jsonb(p.part),
+            'provider_message_ids', coalesce(d.render_meta #> '{series_progress,provider_message_ids}', '[]')
+                || jsonb_build_array(p_provider_ids -> (p.nth - 1)::int))),
         updated_at = clock_timestamp()
     FROM unnest(_places, p_parts) WITH ORDINALITY AS p (place, part, nth)
-    WHERE d.ctid = p.place;
+    WHERE d.ctid = p.place
+      AND NOT coalesce(d.render_meta #> '{series_progress,sent_items}', '[]') @> to_jsonb(p.part);
     RETURN ARRAY(SELECT p.place IS NOT NULL FROM unnest(_places) WITH ORDINALITY AS p (place, nth) ORDER BY p.nth);
 END $$;

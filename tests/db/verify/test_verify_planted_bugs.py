@@ -230,7 +230,7 @@ BUGS = {
         a_worker_dies_with_the_last_attempt,
         "order",
     ),
-    "a part is not remembered": Bug("record_progress", "|| to_jsonb(p_part)", "", two_parts, "progress"),
+    "a part is not remembered": Bug("record_progress_across", "|| to_jsonb(p.part)", "", two_parts, "progress"),
     "an ending is not told": Bug(
         "recover_sending_leases",
         "SELECT 2, 'dead_letter' WHERE m.status = 'dead'",

@@ -189,6 +189,7 @@ async def test_of_two_replicas_each_guard_acts_once(database: Database, tenant: 
     config = msgspec.structs.replace(configured(database.url, s3), recover_interval=timedelta(hours=1))
     guards = {
         "recover",
+        "bot actions",
         "partitions",
         "retain",
         "retain events",

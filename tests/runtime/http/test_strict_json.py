@@ -130,7 +130,7 @@ def test_a_refusal_shows_no_secret_and_nobody_and_little_of_the_body(body: dict[
         ({"media": [{"type": "image", "blobref": "a"}]}, "media[0].blobref", "did you mean `blob_ref`?"),
         ({"buttons": [[{"text": "a", "uri": "b"}]]}, "buttons[0][0].uri", "did you mean `url`?"),
         ({"routing": {"channel": []}}, "routing.channel", "did you mean `channels`?"),
-        ({"routing": {"zzz": 1}}, "routing.zzz", "known: channel_tags, channels"),
+        ({"routing": {"zzz": 1}}, "routing.zzz", "known: channel_tags, channels, thread"),
     ],
 )
 def test_an_unknown_field_names_the_nearest_known_one(body: dict[str, Any], field: str, detail: str) -> None:
