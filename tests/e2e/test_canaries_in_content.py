@@ -437,7 +437,7 @@ async def settled(system: System) -> bool:
     unpulled = await system.database.fetchval(
         "SELECT count(*) FROM pull_sources WHERE pulled_at IS NULL AND workspace_id = $1", UUID(WORKSPACE)
     )
-    return not waiting and not staged and not unpulled
+    return not waiting and not staged and not unpulled and await seen(system) == ACTIONS  # a retry may still be sent
 
 
 async def test_what_people_write_turns_up_only_where_posts_are_kept(
