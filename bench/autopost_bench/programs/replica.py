@@ -23,12 +23,12 @@ from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import poll
 from autopost_dispatcher.gateway import NEVER, Gateway
 from autopost_dispatcher.pipeline import pipeline
-from autopost_dispatcher.send.credentials import Credentials
 from autopost_runtime.config.load import Secret, load
 from autopost_runtime.http.client import HttpClient
 from autopost_runtime.lifecycle.service import Service, collect_seldom
 from autopost_runtime.nats.bus import open_bus
 from autopost_runtime.postgres.pool import Database, open_database
+from autopost_runtime.secrets.credentials import Credentials
 from autopost_runtime.telemetry import logs
 from autopost_runtime.telemetry import tracing as telemetry
 

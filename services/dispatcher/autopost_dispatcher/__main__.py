@@ -8,6 +8,7 @@ from autopost_runtime.http.client import HttpClient
 from autopost_runtime.lifecycle.service import Service, run
 from autopost_runtime.nats.bus import open_bus
 from autopost_runtime.postgres.pool import open_database
+from autopost_runtime.secrets.credentials import Credentials
 from autopost_runtime.storage.objects import open_objects
 from autopost_runtime.telemetry import metrics
 
@@ -17,7 +18,6 @@ from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import poll, workspace_of
 from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.pipeline import pipeline
-from autopost_dispatcher.send.credentials import Credentials
 
 
 async def work(config: DispatcherConfig, service: Service) -> None:

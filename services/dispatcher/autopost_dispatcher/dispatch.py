@@ -22,7 +22,6 @@ from autopost_dispatcher.commit.commit import Committer
 from autopost_dispatcher.commit.finished import FinishedDelivery
 from autopost_dispatcher.send.calls import Group
 from autopost_dispatcher.send.end_delivery import Released
-from autopost_dispatcher.send.pace import group_of
 from autopost_dispatcher.send.raw_answers import RawAnswers, without_raw_answer
 from autopost_dispatcher.send.send import DeliverySender
 
@@ -82,7 +81,7 @@ class Dispatch:
         """The rate groups of which deliveries have waited for so long because their platform has its share."""
         since = time.monotonic() - seconds
         for jobs in self._crowded.values():
-            yield from (group_of(job.claim) for job in jobs if job.asked_at < since)
+            yield from (job.claim.group for job in jobs if job.asked_at < since)
 
     def make_room(self) -> None:
         """Resume claiming once several have ended: a claim costs the same for one delivery and for a hundred."""

@@ -8,7 +8,9 @@ from uuid import UUID
 from autopost_adapters.base import Held
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, RunId, WorkspaceId
 from autopost_contracts.plan import Plan
+from autopost_runtime.lifecycle.pace import RateGroup
 from autopost_runtime.postgres.pool import Database
+from autopost_runtime.secrets.credentials import Credential
 from autopost_runtime.telemetry.logs import get_logger
 from msgspec import DecodeError, Raw, Struct, convert, json
 
@@ -100,6 +102,10 @@ class Claim(Struct, frozen=True):
     claimed_at: datetime
 
     @property
+    def group(self) -> RateGroup:
+        return (self.workspace_id, self.channel.platform, self.channel.rate_group)
+
+    @property
     def created_at(self) -> datetime:
         return datetime.fromtimestamp(self.created, UTC)
 
@@ -145,16 +151,6 @@ class AcceptedBy(Struct, frozen=True):
     claim: Claim
     part: int
     provider_ids: Sequence[str]
-
-
-class Credential(Struct, frozen=True, kw_only=True):
-    """Where a secret is stored; never the secret itself."""
-
-    auth_ref: str
-    secret_ref: str
-    sealed: bytes | None
-    bot_id: str | None
-    rotated_at: datetime
 
 
 class UploadState(Struct, frozen=True, kw_only=True):
@@ -470,8 +466,7 @@ class Gateway:
 
 
 def _group_of(call: NextCall) -> Hashable:
-    claim = call.claim
-    return (claim.workspace_id, claim.channel.platform, claim.channel.rate_group)
+    return call.claim.group
 
 
 def _delivery_of(part: AcceptedBy) -> Hashable:

@@ -9,6 +9,7 @@ from functools import partial
 from autopost_adapters.base import Adapter
 from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.subjects import Topology
+from autopost_runtime.lifecycle.pace import LATE
 from autopost_runtime.lifecycle.service import Service
 from autopost_runtime.nats.bus import Bus
 from autopost_runtime.postgres.identity import new_id
@@ -27,7 +28,6 @@ from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.send.bots import Bots
 from autopost_dispatcher.send.calls import Calls
 from autopost_dispatcher.send.delivery import SendContext
-from autopost_dispatcher.send.pace import LATE
 from autopost_dispatcher.send.raw_answers import RawAnswers
 from autopost_dispatcher.send.send import DeliverySender, Identities
 from autopost_dispatcher.send.slots import Slots

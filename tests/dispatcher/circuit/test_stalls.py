@@ -9,7 +9,6 @@ from autopost_adapters.base import AcceptedPart
 from autopost_contracts.ids import WorkspaceId
 from autopost_dispatcher.circuit.stalls import watch_stalls
 from autopost_dispatcher.send.calls import Calls, Group
-from autopost_dispatcher.send.pace import group_of
 from autopost_runtime.lifecycle.service import Service
 from dispatcher.support.sample_claims import WORKSPACE, job
 from harness.eventually import eventually
@@ -52,19 +51,19 @@ async def test_a_stall_is_told_again_and_again_and_ended_with_the_answer() -> No
         number = stage.calls.begin(hanging.claim)
         await eventually(lambda: len(stage.stalls.told) >= 3)
         assert {(frozenset(groups), lasts) for groups, lasts in stage.stalls.told} == {
-            (frozenset({group_of(hanging.claim)}), AFTER * 2)
+            (frozenset({hanging.claim.group}), AFTER * 2)
         }
 
         stage.calls.end(hanging.claim, number, AcceptedPart(provider_ids=("1",)))
 
         await eventually(lambda: stage.over)
-        assert stage.stalls.told[-1] == ({group_of(hanging.claim)}, timedelta())
+        assert stage.stalls.told[-1] == ({hanging.claim.group}, timedelta())
         assert stage.over == [WORKSPACE]
 
 
 async def test_what_could_not_be_told_is_told_at_the_next_look() -> None:
     async with watching() as stage:
-        stage.crowded = [group_of(job().claim)]
+        stage.crowded = [job().claim.group]
         await eventually(lambda: stage.stalls.told)
         stage.stalls.away, stage.crowded = 3, []
         await eventually(lambda: stage.over)

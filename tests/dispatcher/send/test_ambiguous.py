@@ -16,9 +16,9 @@ from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.commit.commit import Committer
 from autopost_dispatcher.dispatch import Dispatch
 from autopost_dispatcher.gateway import Claim, SlotGrant, UploadState
-from autopost_dispatcher.send.credentials import Identity
 from autopost_dispatcher.send.raw_answers import RawAnswers
 from autopost_runtime.postgres.pool import NotConnected
+from autopost_runtime.secrets.credentials import Identity
 from autopost_runtime.storage.payloads import Payloads
 from dispatcher.support.fakes import FakeDatabase, FakePlatform, pictures, sender
 from harness.eventually import eventually

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 from autopost_contracts.ids import WorkspaceId
-from autopost_dispatcher.gateway import Credential, Gateway
-from autopost_dispatcher.send.credentials import Credentials
+from autopost_dispatcher.gateway import Gateway
 from autopost_runtime.config.load import ConfigError, Secret
+from autopost_runtime.secrets.credentials import Credential, Credentials
 from autopost_runtime.secrets.sealing import Label, new_key, read_keys
 from dispatcher.support.sample_claims import WORKSPACE
 from harness.databases import Database

@@ -15,12 +15,12 @@ from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.gateway import Claim, SlotGrant, UploadState
 from autopost_dispatcher.send.bots import Bots
 from autopost_dispatcher.send.calls import Calls
-from autopost_dispatcher.send.credentials import Identity
 from autopost_dispatcher.send.delivery import SendContext
 from autopost_dispatcher.send.send import DeliverySender
 from autopost_dispatcher.send.slots import Slots
 from autopost_dispatcher.send.uploads import UploadCache
 from autopost_runtime.config.load import Secret
+from autopost_runtime.secrets.credentials import Identity
 from autopost_runtime.storage.objects import ObjectMissing
 from dispatcher.support.sample_claims import job
 

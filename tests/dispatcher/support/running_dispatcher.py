@@ -20,12 +20,12 @@ from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import poll
 from autopost_dispatcher.gateway import Gateway
 from autopost_dispatcher.pipeline import pipeline
-from autopost_dispatcher.send.credentials import Credentials
 from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpClient
 from autopost_runtime.lifecycle.service import Service
 from autopost_runtime.nats.bus import open_bus
 from autopost_runtime.postgres.pool import open_database
+from autopost_runtime.secrets.credentials import Credentials
 from autopost_runtime.storage.objects import open_objects
 from db.support.builders import Tenant
 from harness.buckets import Bucket

@@ -15,11 +15,11 @@ from autopost_adapters.base import Adapter
 from autopost_contracts.outcomes import Category, Failed, Scope
 from autopost_runtime.config.load import Secret
 from autopost_runtime.postgres.pool import is_retryable
+from autopost_runtime.secrets.credentials import Identity
 from autopost_runtime.telemetry.logs import get_logger
 from msgspec.structs import replace
 
 from autopost_dispatcher.gateway import Claim
-from autopost_dispatcher.send.credentials import Identity
 from autopost_dispatcher.send.end_delivery import Released
 
 Key = tuple[str, bytes]

@@ -17,7 +17,6 @@ from msgspec import Struct, field
 
 from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.gateway import Claim
-from autopost_dispatcher.send.pace import group_of
 
 OPENS_AT = 3
 """Distinct deliveries without an answer; the same number as in ``settle_circuits``."""
@@ -44,16 +43,16 @@ class Calls:
     def begin(self, claim: Claim, *, has_bytes: bool = False) -> int:
         """``end`` must follow, with the number that this returns."""
         number = next(self._numbers)
-        group = self._groups.get(group_of(claim))
+        group = self._groups.get(claim.group)
         if group is None:
-            group = self._groups[group_of(claim)] = GroupCalls()
+            group = self._groups[claim.group] = GroupCalls()
         if not has_bytes:
             group.running[number] = time.monotonic()
         return number
 
     def end(self, claim: Claim, number: int, answer: AcceptedPart | Failed | None) -> None:
         """``None``: the platform answered that there is nothing."""
-        key = group_of(claim)
+        key = claim.group
         group = self._groups.get(key) or GroupCalls()
         group.running.pop(number, None)
         if not isinstance(answer, Failed) or answer.answered:
@@ -68,7 +67,7 @@ class Calls:
 
     def forget(self, claim: Claim, number: int) -> None:
         """The call was cancelled: nobody knows what became of it."""
-        if group := self._groups.get(group_of(claim)):
+        if group := self._groups.get(claim.group):
             group.running.pop(number, None)
 
     def is_away(self, job: SendJob) -> bool:
@@ -76,7 +75,7 @@ class Calls:
 
         What is claimed later is the database's decision, and a trial is what finds out.
         """
-        group = self._groups.get(group_of(job.claim))
+        group = self._groups.get(job.claim.group)
         if group is None or group.away_since is None or job.is_trial:
             return False
         return job.asked_at < group.away_since

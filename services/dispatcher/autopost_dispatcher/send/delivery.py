@@ -11,7 +11,9 @@ from autopost_adapters.base import AcceptedPart, Adapter, Held, Material, MediaM
 from autopost_contracts.outcomes import LONGEST_RETRY_AFTER, Category, Failed, Outcome, Scope, Sent
 from autopost_contracts.plan import MediaPart, Part, Plan, PlannedMedia
 from autopost_runtime.lifecycle.backoff import Backoff
+from autopost_runtime.lifecycle.pace import FINE
 from autopost_runtime.postgres.pool import is_retryable
+from autopost_runtime.secrets.credentials import Identity
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 
@@ -19,9 +21,7 @@ from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.gateway import Claim
 from autopost_dispatcher.send.bots import Bots
 from autopost_dispatcher.send.calls import Calls
-from autopost_dispatcher.send.credentials import Identity
 from autopost_dispatcher.send.end_delivery import EndDelivery, Released
-from autopost_dispatcher.send.pace import FINE
 from autopost_dispatcher.send.slots import Slots
 from autopost_dispatcher.send.uploads import UploadCache
 

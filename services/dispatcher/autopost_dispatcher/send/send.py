@@ -10,12 +10,12 @@ from autopost_adapters.base import Adapter, Target
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.outcomes import Failed, Outcome, Scope
 from autopost_runtime.config.load import Secret
+from autopost_runtime.secrets.credentials import Identity
 from autopost_runtime.secrets.redaction import mask_secret
 from autopost_runtime.telemetry import tracing as telemetry
 from opentelemetry.trace import Link, Span, StatusCode
 
 from autopost_dispatcher.claim.claim import SendJob
-from autopost_dispatcher.send.credentials import Identity
 from autopost_dispatcher.send.delivery import Delivery, SendContext
 from autopost_dispatcher.send.end_delivery import Released
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
+from autopost_runtime.lifecycle.pace import FINE, CallPacer, PacedCall, has_missed
 from autopost_runtime.telemetry.logs import get_logger
 from msgspec import Struct
 
@@ -14,7 +15,6 @@ from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.gateway import Claim, SlotGrant
 from autopost_dispatcher.send.calls import Calls
 from autopost_dispatcher.send.end_delivery import EndDelivery, Released
-from autopost_dispatcher.send.pace import FINE, CallPacer, group_of, has_missed
 
 SHORT = 0.1
 """Seconds. A stop takes longer than such a pause anyway."""
@@ -58,7 +58,7 @@ class Slots:
 
     def cool(self, claim: Claim, wait: timedelta) -> None:
         """Stop calls of the rate group for the requested time. Other processes learn it from the commit."""
-        group, now = group_of(claim), time.monotonic()
+        group, now = claim.group, time.monotonic()
         until = now + wait.total_seconds()
         if group in self._cooldowns:
             until = max(until, self._cooldowns[group].until)
@@ -83,7 +83,7 @@ class Slots:
 
     async def uploaded(self, claim: Claim) -> None:
         """Record the end of an upload: the platform counts the call now, so intervals start now."""
-        self._pace.uploaded(claim)
+        self._pace.uploaded(_paced(claim))
         try:
             await self._gates.end_upload(claim)
         except Exception as exc:  # the accepted call counts, with or without this record
@@ -110,7 +110,7 @@ class Slots:
             raise EndDelivery(Released())
 
     def _is_cooled(self, job: SendJob) -> bool:
-        group = group_of(job.claim)
+        group = job.claim.group
         cooldown = self._cooldowns.get(group)
         if cooldown is None:
             return False
@@ -124,12 +124,12 @@ class Slots:
             ahead = slot.at - time.monotonic()
             if ahead > 0:
                 await self.pause(ahead)
-            wait = self._pace.wait(job.claim, slot.at)
+            wait = self._pace.wait(_paced(job.claim), slot.at)
             if wait is not None:
                 if wait > 0:
                     await self.pause(wait)
                 self.check(job, call_time)
-                if not has_missed(job.claim, slot.at):  # the process may have stalled during the wait
+                if not has_missed(job.claim.channel.pace, slot.at):  # the process may have stalled during the wait
                     return
             slot = await self._take(job, group_only, missed=slot)
         raise EndDelivery(Released())
@@ -144,3 +144,7 @@ class Slots:
             await self.pause(given.wait)
             self.check(job)
         raise EndDelivery(None)
+
+
+def _paced(claim: Claim) -> PacedCall:
+    return PacedCall(claim.group, (claim.workspace_id, claim.channel_id), claim.channel.pace)

@@ -1,17 +1,19 @@
 """Calls keep the distance of their slots, whatever held them up."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
-from autopost_contracts.ids import ChannelId
-from autopost_dispatcher.send import pace
-from autopost_dispatcher.send.pace import CATCH_UP, HEAD_ROOM, LATE, CallPacer, has_missed
-from dispatcher.support.sample_claims import claim
+from autopost_runtime.lifecycle import pace
+from autopost_runtime.lifecycle.pace import CATCH_UP, HEAD_ROOM, LATE, CallPacer, PacedCall, has_missed
 from hypothesis import given
 from hypothesis import strategies as st
 
 STEP = 0.037
-RATED = {"pace": 1.0}
+WORKSPACE = uuid4()
+
+
+def call(*, group: str = "default", place: UUID | None = None, interval: float = 1.0) -> PacedCall:
+    return PacedCall((WORKSPACE, "telegram", group), (WORKSPACE, place or uuid4()), interval)
 
 
 class Clock:
@@ -29,7 +31,7 @@ def clock(monkeypatch):
 
 
 def test_a_call_at_its_slot_goes_at_once(clock):
-    assert CallPacer().wait(claim(**RATED), clock.now) == 0
+    assert CallPacer().wait(call(), clock.now) == 0
 
 
 def test_delayed_calls_keep_the_intervals_of_their_slots(clock):
@@ -37,51 +39,51 @@ def test_delayed_calls_keep_the_intervals_of_their_slots(clock):
     slots = [clock.now + n * STEP for n in range(4)]
     clock.now += LATE * 0.9
 
-    waits = [paced.wait(claim(**RATED), slot) for slot in slots]
+    waits = [paced.wait(call(), slot) for slot in slots]
 
     assert waits == pytest.approx([n * STEP * pace.CATCH_UP for n in range(4)])
 
 
 def test_another_token_does_not_wait(clock):
     paced = CallPacer()
-    paced.wait(claim(**RATED), clock.now - 0.2)
+    paced.wait(call(), clock.now - 0.2)
 
-    assert paced.wait(claim(**RATED, rate_group="other"), clock.now) == 0
+    assert paced.wait(call(group="other"), clock.now) == 0
 
 
 def test_a_call_that_missed_its_slot_needs_another(clock):
-    assert CallPacer().wait(claim(**RATED), clock.now - LATE - 0.001) is None
+    assert CallPacer().wait(call(), clock.now - LATE - 0.001) is None
 
 
 def test_without_a_rate_nothing_is_late(clock):
-    assert CallPacer().wait(claim(), clock.now - 60) == 0
-    assert not has_missed(claim(), clock.now - 60)
+    assert CallPacer().wait(call(interval=0.0), clock.now - 60) == 0
+    assert not has_missed(0.0, clock.now - 60)
 
 
 def test_a_process_that_stalled_after_its_wait_has_missed_the_slot(clock):
     """Counted from the slot: late when the turn was told and late again after it would be twice too late."""
     slot = clock.now
     clock.now += LATE * 0.8
-    assert CallPacer().wait(claim(**RATED), slot) == 0
-    assert not has_missed(claim(**RATED), slot)
+    assert CallPacer().wait(call(), slot) == 0
+    assert not has_missed(1.0, slot)
 
     clock.now += LATE * 0.8
 
-    assert has_missed(claim(**RATED), slot)
+    assert has_missed(1.0, slot)
 
 
 def test_a_channel_keeps_its_distance_whatever_its_group_sends_in_between(clock):
     """One that goes out late is followed by one on time: the distance of their slots, less what catches up."""
-    paced, channel, step = CallPacer(), ChannelId(uuid4()), 1 / 0.9
+    paced, channel, step = CallPacer(), uuid4(), 1 / 0.9
     slot = clock.now
     clock.now = late = slot + LATE
-    paced.wait(claim(**RATED, channel_id=channel), slot)
+    paced.wait(call(place=channel), slot)
     for _ in range(20):
         clock.now += step / 22
-        paced.wait(claim(**RATED), clock.now)
+        paced.wait(call(), clock.now)
 
     clock.now = slot + step
-    wait = paced.wait(claim(**RATED, channel_id=channel), clock.now)
+    wait = paced.wait(call(place=channel), clock.now)
 
     assert wait is not None
     assert clock.now + wait - late >= step * CATCH_UP - 1e-9
@@ -89,8 +91,8 @@ def test_a_channel_keeps_its_distance_whatever_its_group_sends_in_between(clock)
 
 def test_after_an_upload_the_channel_keeps_its_distance_from_the_end_of_it(clock):
     """With several deliveries of a channel in flight, the next slot was given while the upload was under way."""
-    paced, channel, step = CallPacer(), ChannelId(uuid4()), 1 / 0.9
-    rated, slot = claim(pace=step, channel_id=channel), clock.now
+    paced, channel, step = CallPacer(), uuid4(), 1 / 0.9
+    rated, slot = call(interval=step, place=channel), clock.now
     paced.wait(rated, slot)
     clock.now += step
     paced.uploaded(rated)
@@ -111,8 +113,8 @@ LIMITS = [1, 2, 5, 30]
 def test_however_late_calls_are_most_of_the_head_room_is_left_for_their_way(limit, late):
     """Two replicas, each with its own pace: n + 1 calls where n are allowed span a second and half the head room."""
     clock, replicas, sent = Clock(), (CallPacer(), CallPacer()), []
-    step, channel = 1 / (0.9 * limit), ChannelId(uuid4())
-    rated = claim(pace=step, channel_id=channel)
+    step, channel = 1 / (0.9 * limit), uuid4()
+    rated = call(interval=step, place=channel)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pace, "time", clock)
         for number, (first, delay) in enumerate(late):
@@ -137,7 +139,7 @@ def test_whatever_the_delays_no_window_holds_more_than_its_slots_and_a_few(delay
         for number, delay in enumerate(delays):
             slot = start + number * STEP
             clock.now = max(clock.now, slot) + delay * (delay > 0.3)
-            wait = paced.wait(claim(**RATED), slot)
+            wait = paced.wait(call(), slot)
             if wait is not None:
                 free = max(free, clock.now + wait)
                 sent.append(clock.now + wait)

@@ -13,17 +13,26 @@ from pathlib import Path
 from typing import Protocol
 
 from autopost_contracts.ids import WorkspaceId
+from msgspec import Struct
+
 from autopost_runtime.config.load import Secret
 from autopost_runtime.secrets.sealing import Label, Unopenable, read_keys
 from autopost_runtime.telemetry.logs import get_logger
-from msgspec import Struct
-
-from autopost_dispatcher.gateway import Credential
 
 REMEMBERED = timedelta(seconds=10)
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 Key = tuple[WorkspaceId, str, str]
+
+
+class Credential(Struct, frozen=True, kw_only=True):
+    """Where a secret is stored; never the secret itself. A row of ``read_credentials``."""
+
+    auth_ref: str
+    secret_ref: str
+    sealed: bytes | None
+    bot_id: str | None
+    rotated_at: datetime
 
 
 class CredentialBindings(Protocol):

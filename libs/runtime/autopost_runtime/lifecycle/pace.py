@@ -8,7 +8,10 @@ too and catch up slowly. A call that is far behind its slot needs another slot.
 import time
 from uuid import UUID
 
-from autopost_dispatcher.gateway import Claim
+from msgspec import Struct
+
+RateGroup = tuple[UUID, str, str]
+"""Workspace, platform and group: calls that the platform counts together."""
 
 HEAD_ROOM = 1 / 0.9 - 1
 """Seconds. Rates are set to nine tenths of the platform's limit of n calls per second. So n + 1 slots span at least
@@ -25,33 +28,40 @@ FINE = 0.001
 """Seconds. Smaller intervals are not paced."""
 
 
+class PacedCall(Struct, frozen=True):
+    group: RateGroup
+    place: tuple[UUID, UUID | str]
+    """The workspace and the channel or chat; the platform counts its calls apart from those of the group."""
+    interval: float
+    """Seconds between two calls of the group and of the place at the least; 0 without a rate."""
+
+
 class CallPacer:
     def __init__(self) -> None:
-        self._last: dict[tuple[UUID, str, str], tuple[float, float]] = {}
+        self._last: dict[RateGroup, tuple[float, float]] = {}
         """By rate group: the slot of its last call, and the time of that call."""
-        self._last_in: dict[tuple[UUID, UUID], tuple[float, float]] = {}
-        """The same by channel; after an upload, the first slot and time that count from its end."""
+        self._last_in: dict[tuple[UUID, UUID | str], tuple[float, float]] = {}
+        """The same by place; after an upload, the first slot and time that count from its end."""
 
-    def wait(self, claim: Claim, slot: float) -> float | None:
+    def wait(self, call: PacedCall, slot: float) -> float | None:
         """Seconds to wait before the call; ``None`` when it has missed its slot.
 
         Reserves the returned time, so call it only once the slot has come.
         """
-        if claim.channel.pace < FINE:
+        if call.interval < FINE:
             return 0.0
         now = time.monotonic()
-        group, channel = group_of(claim), (claim.workspace_id, claim.channel_id)
-        at = max(now, _after(self._last.get(group), slot), _after(self._last_in.get(channel), slot))
+        at = max(now, _after(self._last.get(call.group), slot), _after(self._last_in.get(call.place), slot))
         if at - slot > LATE:
             return None
-        self._last[group] = (max(slot, self._last.get(group, (slot, at))[0]), at)
-        self._last_in[channel] = (slot, at)
+        self._last[call.group] = (max(slot, self._last.get(call.group, (slot, at))[0]), at)
+        self._last_in[call.place] = (slot, at)
         return at - now
 
-    def uploaded(self, claim: Claim) -> None:
+    def uploaded(self, call: PacedCall) -> None:
         """The platform counts a call with media from its end, so slots given during the upload are too early."""
-        end, step = time.monotonic(), claim.channel.pace
-        self._last_in[claim.workspace_id, claim.channel_id] = (end + step, end + step * CATCH_UP)
+        end, step = time.monotonic(), call.interval
+        self._last_in[call.place] = (end + step, end + step * CATCH_UP)
 
 
 def _after(last: tuple[float, float] | None, slot: float) -> float:
@@ -62,11 +72,6 @@ def _after(last: tuple[float, float] | None, slot: float) -> float:
     return last_at + max(slot - last_slot, 0.0) * CATCH_UP
 
 
-def has_missed(claim: Claim, slot: float) -> bool:
+def has_missed(interval: float, slot: float) -> bool:
     """Whether it is too late for a call in this slot; always false without a rate."""
-    return claim.channel.pace >= FINE and time.monotonic() - slot > LATE
-
-
-def group_of(claim: Claim) -> tuple[UUID, str, str]:
-    """The key of calls that the platform counts together."""
-    return (claim.workspace_id, claim.channel.platform, claim.channel.rate_group)
+    return interval >= FINE and time.monotonic() - slot > LATE
