@@ -59,7 +59,10 @@ CREATE TYPE event_action AS ENUM (
     'pull_failed',               -- a pull of a source failed
     'group_opened',              -- the platform does not answer a rate group: nothing of it is claimed
     'group_closed',              -- the platform answers it again
-    'bot_action_expired'         -- an action of a bot was not ended in time
+    'bot_action_expired',        -- an action of a bot was not ended in time
+    'bot_escalated',             -- the bot passed a conversation on to people
+    'bot_rules_changed',         -- rules of the bot were imported, enabled or disabled
+    'bot_update_ignored'         -- updates of one chat that nobody answers, counted in meta
 );
 
 -- May a rate group send? See settle_circuits. "closed" is the word of circuit breakers for "as usual".

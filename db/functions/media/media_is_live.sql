@@ -1,7 +1,7 @@
 -- media_is_live(workspace_id, blob_ref) -> whether something refers to this object, or is about to
 --
 -- Live      used by a message (its renderings and deliveries go with it), by a post whose media is still being
---           fetched, by a publication that is not out yet, by a reply that is not sent; or about to be written: a
+--           fetched, by a publication that is not out yet, by a reply that is still to be sent; or about to be written: a
 --           noted put has a day to become an origin
 CREATE OR REPLACE FUNCTION media_is_live(p_workspace_id uuid, p_blob_ref text)
 RETURNS boolean
@@ -44,6 +44,7 @@ AS $$
         FROM bot_outbox b
         WHERE b.workspace_id = p_workspace_id
           AND b.sent_at IS NULL
+          AND b.failed_at IS NULL
           AND jsonb_path_exists(b.response, '$.** ? (@ == $ref)', jsonb_build_object('ref', p_blob_ref))
     )
 $$;

@@ -11,6 +11,13 @@ AS $$
         SELECT c.workspace_id, c.chat_id
         FROM bot_chats c
         WHERE c.changed_at < (SELECT clock_timestamp() - p_keep)
+          AND c.due_at IS NULL
+          AND NOT EXISTS (
+              SELECT 1
+              FROM bot_outbox b
+              WHERE b.workspace_id = c.workspace_id
+                AND b.chat_id = c.chat_id
+          )
           AND NOT EXISTS (
               SELECT 1
               FROM bot_inbox i

@@ -1,6 +1,6 @@
--- retain_bot_outbox(keep, limit) -> how many replies that were sent longer ago are deleted
+-- retain_bot_outbox(keep, limit) -> how many replies that were sent or refused longer ago are deleted
 --
--- Stays     what is unsent, and the reply to an update that the inbox would return again
+-- Stays     what is still to be sent, and the reply to an update that the inbox would return again
 -- Locks     bot_outbox by key, SKIP LOCKED
 CREATE OR REPLACE FUNCTION retain_bot_outbox(p_keep interval, p_limit int)
 RETURNS int
@@ -11,7 +11,8 @@ AS $$
     WITH old AS MATERIALIZED (
         SELECT b.workspace_id, b.chat_id, b.inbound_provider_message_id
         FROM bot_outbox b
-        WHERE b.sent_at < (SELECT clock_timestamp() - p_keep)
+        WHERE coalesce(b.sent_at, b.failed_at) < (SELECT clock_timestamp() - p_keep)
+          AND (b.sent_at IS NOT NULL OR b.failed_at IS NOT NULL)
           AND NOT EXISTS (
               SELECT 1
               FROM bot_inbox i
@@ -20,7 +21,7 @@ AS $$
                 AND i.provider_message_id = b.inbound_provider_message_id
                 AND i.processed_at IS NULL
           )
-        ORDER BY b.sent_at
+        ORDER BY coalesce(b.sent_at, b.failed_at)
         LIMIT p_limit
         FOR UPDATE OF b SKIP LOCKED
     ), gone AS (

@@ -51,6 +51,9 @@ class Action(StrEnum):
     GROUP_OPENED = "group_opened"
     GROUP_CLOSED = "group_closed"
     BOT_ACTION_EXPIRED = "bot_action_expired"
+    BOT_ESCALATED = "bot_escalated"
+    BOT_RULES_CHANGED = "bot_rules_changed"
+    BOT_UPDATE_IGNORED = "bot_update_ignored"
 
 
 AUDIT_SCHEMA = "autopost.audit_event"

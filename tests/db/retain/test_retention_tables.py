@@ -149,6 +149,16 @@ UNFINISHED = {
         "VALUES ($1, 'max', '1', '1')) INSERT INTO bot_outbox (workspace_id, chat_id, inbound_provider_message_id, "
         f"response_hash, sent_at) VALUES ($1, '1', '1', 'x', {OLD})",
     ),
+    "a chat in which the bot has something to do": (
+        "bot_chats",
+        f"INSERT INTO bot_chats (workspace_id, chat_id, changed_at, due_at) VALUES ($1, '1', {OLD}, now())",
+    ),
+    "a chat that has a reply": (
+        "bot_chats",
+        f"WITH c AS (INSERT INTO bot_chats (workspace_id, chat_id, changed_at) VALUES ($1, '1', {OLD})) "
+        "INSERT INTO bot_outbox (workspace_id, chat_id, inbound_provider_message_id, response_hash) "
+        "VALUES ($1, '1', '1', 'x')",
+    ),
     "an action under way": (
         "bot_actions",
         "INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, updated_at, seq) "
@@ -183,6 +193,17 @@ async def test_what_is_not_finished_stays_however_old_it_is(tenant, endpoint, ki
 
     assert await forget(tenant, table) == 0
     assert await tenant.count(table) == 1
+
+
+async def test_a_reply_that_was_refused_for_good_goes_like_one_that_was_sent(tenant):
+    await tenant.db.execute(
+        "INSERT INTO bot_outbox (workspace_id, chat_id, inbound_provider_message_id, response_hash, failed_at) "
+        f"VALUES ($1, '1', '1', 'x', {OLD}), ($1, '1', '2', 'x', {NEW})",
+        tenant.workspace,
+    )
+
+    assert await forget(tenant, "bot_outbox") == 1
+    assert await tenant.count("bot_outbox") == 1
 
 
 @pytest.mark.parametrize(
