@@ -8,9 +8,7 @@
 -- posts        as for enqueue_messages_and_deliveries, each with its source_ref, in the order in which channels show
 --              them; or as for stage_post, with a request, where media is still to be fetched. A post that no channel
 --              takes gets an event, keeps its receipt, and is not staged
--- refused      [{"source_ref", "code", "message", …}]: invalid items; recorded once, redacted and shortened, and never
---              read again.
---              With "quiet": true it is only counted, as passed_over: what a new source is not to post
+-- refused      see register_pull_refusals; recorded once, redacted and shortened
 -- cursor       see store_pull_cursor
 -- Verdicts     taken              with the counters that the run was given; no_channel is there when it is not 0
 --              missing_profiles   compile these and call again; nothing was written
@@ -114,25 +112,9 @@ BEGIN
         released_at = NULL;
     PERFORM stage_post(p_workspace_id, p_endpoint_id, NULL, _posts -> (s.place - 1))
     FROM unnest(_staged) AS s (place);
-    WITH refused AS MATERIALIZED ( -- of items with the same source_ref the first
-        SELECT DISTINCT ON (f.item ->> 'source_ref') f.item, f.item ->> 'source_ref' AS source_ref
-        FROM jsonb_array_elements(p_refused) WITH ORDINALITY AS f (item, place)
-        ORDER BY f.item ->> 'source_ref', f.place
-    ), told AS (
-        INSERT INTO pull_receipts AS r (workspace_id, source_id, source_ref, received_at)
-        SELECT p_workspace_id, p_source_id, f.source_ref, clock_timestamp()
-        FROM refused AS f
-        ON CONFLICT (workspace_id, source_id, source_ref) DO UPDATE
-        SET received_at = excluded.received_at,
-            released_at = NULL
-        WHERE r.released_at IS NOT NULL
-        RETURNING source_ref
-    )
-    SELECT coalesce(jsonb_agg(f.item) FILTER (WHERE NOT f.item ? 'quiet'), '[]'),
-           count(*) FILTER (WHERE f.item ? 'quiet')
+    SELECT r.refused, r.passed_over
     INTO _refused, _passed
-    FROM refused AS f
-    JOIN told AS t USING (source_ref);
+    FROM register_pull_refusals(p_workspace_id, p_source_id, p_refused) AS r;
     PERFORM store_pull_cursor(p_workspace_id, p_source_id, _run_id, p_cursor, p_last);
     PERFORM record_pull_refusals(
         p_workspace_id, p_endpoint_id, p_source_id, _run_id, p_posts #> '{0,trace_id}', _twins, _refused);

@@ -1,19 +1,17 @@
 -- verify_sends(workspace_id, after_ts, after_id, last_ts, last_id)
 -- -> claims of a page of events that a gate should have stopped
 --
--- Checks the send_attempt events after (after_ts, after_id) up to (last_ts, last_id), together with the five hundred
--- before them, because gates continue from page to page.
+-- Checks the send_attempt events after (after_ts, after_id) up to (last_ts, last_id), slots together with the five
+-- hundred before them, because gates continue from page to page.
 --
 -- kind   slots          the slots of a channel or a rate group are too close: of any n + 1 of them the last is less
 --                       than n steps after the first, beyond the tolerance of a claim. Checked only since the rate, or
 --                       the group of the channel, was last changed (rate_since), so under one rate; missing slots
 --                       (later calls of a plan leave no event) can only increase the distance
---        disabled       by the log the channel was disabled then
---        paused         by the log the channel was paused beyond that moment
 --        cooldown       a platform had asked the channel or its rate group to wait beyond that moment; checked for the
 --                       last hour
---        circuit        by the log the circuit of the rate group was open then, or half, and this is not its trial;
---                       checked for the last hour
+--        disabled, paused   see verify_closed_channels
+--        circuit            see verify_circuits
 -- The time of a claim is its slot or its event, whichever is later. Windows are not checked: the log does not have
 -- them. A next_allowed_at set back by hand is found, too.
 CREATE OR REPLACE FUNCTION verify_sends(
@@ -32,18 +30,10 @@ AS $$
     WITH taken AS MATERIALIZED (
         SELECT e.*, greatest(e.ts, e.slot_at) AS at
         FROM (
-            (SELECT true AS is_new, e.ts, e.id, e.delivery_id, e.channel_id, (e.meta ->> 'slot_at')::timestamptz AS slot_at,
-                    e.seq, e.meta @> '{"trial": true}' AS is_trial
-             FROM events e
-             WHERE e.workspace_id = p_workspace_id
-               AND e.ts >= p_after_ts
-               AND e.ts <= p_last_ts
-               AND (e.ts, e.id) > (p_after_ts, p_after_id)
-               AND (e.ts, e.id) <= (p_last_ts, p_last_id)
-               AND e.action = 'send_attempt')
+            SELECT true AS is_new, s.ts, s.id, s.delivery_id, s.channel_id, s.slot_at
+            FROM send_attempts(p_workspace_id, p_after_ts, p_after_id, p_last_ts, p_last_id) AS s
             UNION ALL
-            (SELECT false, e.ts, e.id, e.delivery_id, e.channel_id, (e.meta ->> 'slot_at')::timestamptz,
-                    e.seq, e.meta @> '{"trial": true}'
+            (SELECT false, e.ts, e.id, e.delivery_id, e.channel_id, (e.meta ->> 'slot_at')::timestamptz
              FROM events e
              WHERE e.workspace_id = p_workspace_id
                AND e.ts <= p_after_ts
@@ -83,40 +73,6 @@ AS $$
         SELECT p.*, max(p.place) OVER (PARTITION BY p.gate ORDER BY p.slot_at, p.ts, p.id
                                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS furthest
         FROM placed p
-    ), turned AS MATERIALIZED (
-        SELECT g.channel_id, e.ts, e.action, e.meta
-        FROM gated g
-        CROSS JOIN LATERAL (
-            SELECT e.ts, e.action, e.meta
-            FROM events e
-            WHERE e.workspace_id = p_workspace_id
-              AND e.channel_id = g.channel_id
-              AND e.delivery_id IS NULL
-              AND e.ts <= p_last_ts
-              AND e.action IN ('channel_paused', 'channel_disabled', 'channel_enabled')
-            ORDER BY e.ts DESC
-            LIMIT 200
-        ) AS e
-    ), histories AS (
-        SELECT h.*,
-               max(h.ts) FILTER (WHERE h.action = 'channel_disabled') OVER w AS disabled_at,
-               max(h.ts) FILTER (WHERE h.action = 'channel_enabled' AND NOT h.meta @> '{"enabled": false}') OVER w
-                   AS enabled_at,
-               count(*) FILTER (WHERE h.action = 'channel_enabled') OVER w AS openings
-        FROM (
-            SELECT t.ts, t.id, t.delivery_id, t.channel_id, t.at, NULL::event_action AS action, NULL::jsonb AS meta
-            FROM taken t
-            WHERE t.is_new
-              AND EXISTS (SELECT 1 FROM turned)
-            UNION ALL
-            SELECT u.ts, NULL, NULL, u.channel_id, NULL, u.action, u.meta
-            FROM turned u
-        ) AS h
-        WINDOW w AS (PARTITION BY h.channel_id ORDER BY h.ts, h.action NULLS FIRST)
-    ), closed AS (
-        SELECT h.*, max((h.meta ->> 'paused_until')::timestamptz) FILTER (WHERE h.action = 'channel_paused')
-                        OVER (PARTITION BY h.channel_id, h.openings ORDER BY h.ts, h.action NULLS FIRST) AS paused_until
-        FROM histories h
     ), waits AS MATERIALIZED (
         SELECT w.*
         FROM (SELECT min(t.ts) AS first_ts FROM taken t) AS t
@@ -144,49 +100,16 @@ AS $$
              AND c.channel_id = w.channel_id
             WHERE w.scope = 'channel' OR w.ts > c.rate_since
         ) AS x
-    ), circuits AS MATERIALIZED (
-        SELECT e.ts, e.seq, e.action, e.meta ->> 'platform' AS platform, e.meta ->> 'rate_group' AS rate_group
-        FROM (SELECT min(t.ts) AS first_ts FROM taken t WHERE t.is_new) AS t
-        CROSS JOIN LATERAL (
-            SELECT e.ts, e.seq, e.action, e.meta
-            FROM events e
-            WHERE e.workspace_id = p_workspace_id
-              AND e.ts > t.first_ts - interval '1 hour'
-              AND e.ts <= p_last_ts
-              AND e.action IN ('group_opened', 'group_closed')
-        ) AS e
     )
     SELECT 'slots', c.id, c.delivery_id, c.channel_id, format('%s, a slot per %s', c.gate, c.step), c.slot_at::text
     FROM close c
     WHERE c.is_new AND c.place < c.furthest - interval '51 milliseconds'
     UNION ALL
-    SELECT 'disabled', c.id, c.delivery_id, c.channel_id, 'channel_disabled', c.ts::text
-    FROM closed c
-    WHERE c.action IS NULL AND c.disabled_at > coalesce(c.enabled_at, '-infinity')
-    UNION ALL
-    SELECT 'paused', c.id, c.delivery_id, c.channel_id, 'until ' || c.paused_until, c.at::text
-    FROM closed c
-    WHERE c.action IS NULL AND c.paused_until > c.at
-    UNION ALL
     SELECT 'cooldown', c.id, c.delivery_id, c.channel_id, format('%s until %s', c.gate, c.asked_until), c.slot_at::text
     FROM cooled c
     WHERE c.is_new AND c.at < c.asked_until AND c.ts > c.since
     UNION ALL
-    SELECT 'circuit', t.id, t.delivery_id, t.channel_id,
-           format('group %s of %s opened %s', g.rate_group, g.platform, before.ts), t.ts::text
-    FROM taken t
-    JOIN gated g USING (channel_id)
-    CROSS JOIN LATERAL ( -- in the order of the lock of the group, which both held
-        SELECT k.ts, k.action
-        FROM circuits k
-        WHERE k.platform = g.platform
-          AND k.rate_group = g.rate_group
-          AND k.seq < t.seq
-        ORDER BY k.seq DESC
-        LIMIT 1
-    ) AS before
-    WHERE t.is_new
-      AND NOT t.is_trial
-      AND t.ts > g.rate_since
-      AND before.action = 'group_opened'
+    SELECT v.* FROM verify_closed_channels(p_workspace_id, p_after_ts, p_after_id, p_last_ts, p_last_id) AS v
+    UNION ALL
+    SELECT v.* FROM verify_circuits(p_workspace_id, p_after_ts, p_after_id, p_last_ts, p_last_id) AS v
 $$;

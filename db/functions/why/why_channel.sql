@@ -141,24 +141,7 @@ AS $$
                     THEN format('autopost queue release --workspace %s --reason ''…''', p_workspace_id) END,
                jsonb_build_object('sending', c.flying, 'max_parallel', c.max_parallel, 'deliveries', busy.deliveries)
         FROM clock, chosen c
-        CROSS JOIN LATERAL (
-            SELECT min(d.sending_started_at) AS since, min(d.sending_lease_until) AS until,
-                   jsonb_agg(d.delivery_id ORDER BY d.sending_lease_until) AS deliveries
-            FROM (
-                SELECT q.delivery_id
-                FROM delivery_queue q
-                WHERE q.workspace_id = p_workspace_id
-                  AND q.channel_id = c.channel_id
-                  AND NOT q.asleep
-                  AND q.claim_token IS NOT NULL
-                ORDER BY q.sort_at
-                LIMIT least(c.flying, 20) -- sends in flight are the oldest: no need to read the backlog
-            ) AS q
-            JOIN deliveries d
-              ON d.workspace_id = p_workspace_id
-             AND d.delivery_id = q.delivery_id
-             AND d.status = 'sending'
-        ) AS busy
+        CROSS JOIN LATERAL why_sending(p_workspace_id, c.channel_id, c.flying) AS busy
         WHERE c.flying >= c.max_parallel
     )
     SELECT g.channel_id, g.gate, g.since, g.until, g.released_by, g.command, g.cause
