@@ -3,13 +3,12 @@
 All platforms use it. A malformed value is dropped or replaced; the outcome of its call is kept.
 """
 
-import json
-import math
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
+from autopost_runtime.http import lenient_json
 
 LONGEST_ID = 512
 LONGEST_TOKEN = 4096
@@ -19,18 +18,14 @@ LONGEST_WAIT_MS = 10**15
 """Far above the cap of a wait, so that the event shows the requested value."""
 LONGEST_LENIENT = 64 * 1024
 """The largest response, in bytes, that gets a second, slower parse."""
-MOST_DIGITS = 18
 
 T = TypeVar("T")
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_REPLACEMENT = "\ufffd"
 _ALTERED = re.compile("[\x00\ud800-\udfff\ufffd]")
 
 
 def storable(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Postgres stores no NUL, and UTF-8 has no lone surrogates."""
-    return _UNSTORABLE.sub(_REPLACEMENT, text[:longest])
+    return lenient_json.storable_text(text[:longest])
 
 
 def words(value: Any) -> str:
@@ -57,7 +52,7 @@ def wait_ms(seconds: Any) -> int | None:
     """The requested wait in milliseconds; ``None`` when the value is not a number of seconds."""
     if isinstance(seconds, str):
         text = seconds.strip()
-        seconds = int(text[: MOST_DIGITS + 1]) if text.isascii() and text.isdigit() else None
+        seconds = int(text[: lenient_json.MOST_DIGITS + 1]) if text.isascii() and text.isdigit() else None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
         return None
     return LONGEST_WAIT_MS if seconds >= LONGEST_WAIT_MS / 1000 else int(seconds * 1000)
@@ -86,29 +81,6 @@ def _leniently(body: bytes) -> Any:
     if len(body) > LONGEST_LENIENT:
         raise msgspec.DecodeError("too long for the lenient parser")
     try:
-        return _clean(_decoder.decode(body.decode("utf-8-sig", "replace")))
+        return lenient_json.read(body)
     except (ValueError, RecursionError):
         raise msgspec.DecodeError("not valid JSON") from None
-
-
-def _clean(value: Any) -> Any:
-    match value:
-        case str():
-            return _UNSTORABLE.sub(_REPLACEMENT, value)
-        case dict():
-            return {_clean(key): _clean(inner) for key, inner in value.items()}
-        case list():
-            return [_clean(inner) for inner in value]
-        case _:
-            return value
-
-
-def _whole(digits: str) -> int | str:
-    return int(digits) if len(digits.removeprefix("-")) <= MOST_DIGITS else digits
-
-
-def _real(digits: str) -> float | str:
-    return number if math.isfinite(number := float(digits)) else digits
-
-
-_decoder = json.JSONDecoder(parse_int=_whole, parse_float=_real, parse_constant=lambda name: None, strict=False)

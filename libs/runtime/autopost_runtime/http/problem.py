@@ -1,7 +1,7 @@
 """Error responses as problem+json (RFC 9457), with only what the caller can act on."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from aiohttp import web
@@ -25,6 +25,17 @@ class HttpProblem(Exception):  # noqa: N818  named for what happened
         super().__init__(f"{status} {title}")
         self.status, self.title, self.detail, self.field = status, title, detail, field
         self.headers = dict(headers or {})
+
+
+class Refusal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """problem+json."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    detail: str | None = None
+    field: str | None = None
+    trace_id: str | None = None
 
 
 def respond(problem: HttpProblem) -> web.Response:

@@ -18,6 +18,7 @@ from autopost_contracts.bot_actions import (
     ChatMessageEvent,
     ResyncEvent,
 )
+from autopost_runtime.http.problem import Refusal
 from msgspec import Meta, Struct
 
 from autopost_bot.access.parameters import LONGEST_ID
@@ -86,17 +87,6 @@ class ActionTypeText(Struct, kw_only=True, rename="camel"):
 class ActionTypes(Struct, kw_only=True, rename="camel"):
     action_types: list[ActionTypeText]
     fallback_text: str
-
-
-class Refusal(Struct, kw_only=True):
-    """problem+json."""
-
-    type: Literal["about:blank"]
-    title: str
-    status: int
-    detail: str | None = None
-    field: str | None = None
-    trace_id: str | None = None
 
 
 STRUCTS = (BotAction, StoredMessage, StartAction, UpdateAction, Ticket, ActionTypes, Refusal)

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 from aiohttp import web
 from autopost_contracts.payload import PostRequest
+from autopost_runtime.http.problem import Refusal
 
 from autopost_ingest.dry_run.dry_run import DryRun
-from autopost_ingest.http.openapi_answers import Accepted, Duplicate, PostState, Refusal, Staged, Update
+from autopost_ingest.http.openapi_answers import Accepted, Duplicate, PostState, Staged, Update
 from autopost_ingest.http.openapi_examples import POSTS, UPDATES
 
 VERSION = "1"

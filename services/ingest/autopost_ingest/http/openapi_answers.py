@@ -64,14 +64,3 @@ class PostState(ApiResponse, frozen=True, kw_only=True):
 
 class Update(ApiResponse, frozen=True, kw_only=True):
     status: Literal["stored", "duplicate"]
-
-
-class Refusal(ApiResponse, frozen=True, kw_only=True):
-    """problem+json."""
-
-    type: Literal["about:blank"]
-    title: str
-    status: int
-    detail: str | None = None
-    field: str | None = None
-    trace_id: str | None = None

@@ -5,21 +5,16 @@ characters that the database cannot hold are replaced.
 """
 
 import json
-import math
-import re
 from hashlib import sha256
 from typing import Any
 
+from autopost_runtime.http import lenient_json
 from msgspec import Raw, Struct
 
 PROVIDER = "max"
 LONGEST_KEY = 200
-MOST_DIGITS = 18
 ANSWERED = frozenset({"message_created", "message_callback", "bot_started"})
 """Kinds that the bot answers; all others are only stored."""
-
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_REPLACEMENT = "�"
 
 
 class BotUpdate(Struct, frozen=True, kw_only=True):
@@ -40,7 +35,7 @@ class InvalidUpdate(Exception):  # noqa: N818  named for what happened
 def read_update(body: bytes) -> BotUpdate:
     """Raises ``InvalidUpdate``."""
     try:
-        update = _clean(_decoder.decode(body.decode("utf-8-sig", errors="replace")))
+        update = lenient_json.read(body)
         if not isinstance(update, dict):
             raise InvalidUpdate("the body must be a JSON object")
         kind = _short(_string(update.get("update_type")) or "unknown")
@@ -89,26 +84,3 @@ def _string(value: Any) -> str:
 def _short(text: str) -> str:
     """Short enough for an index; a longer text is replaced by its hash."""
     return text if len(text) <= LONGEST_KEY else f"sha256:{sha256(text.encode()).hexdigest()}"
-
-
-def _clean(value: Any) -> Any:
-    match value:
-        case str():
-            return _UNSTORABLE.sub(_REPLACEMENT, value)
-        case dict():
-            return {_clean(key): _clean(inner) for key, inner in value.items()}
-        case list():
-            return [_clean(inner) for inner in value]
-        case _:
-            return value
-
-
-def _whole(digits: str) -> int | str:
-    return int(digits) if len(digits.removeprefix("-")) <= MOST_DIGITS else digits
-
-
-def _real(digits: str) -> float | str:
-    return number if math.isfinite(number := float(digits)) else digits
-
-
-_decoder = json.JSONDecoder(parse_int=_whole, parse_float=_real, parse_constant=lambda name: None, strict=False)
