@@ -50,16 +50,16 @@ OLD_MESSAGES = (
     "whoever knows this doom",
 )
 REASONS = {
-    "simulator/autopost_simulator/exchange.py: exchange": "HTTP calls a request and its answer an exchange",
+    "exchange": "HTTP calls a request and its answer an exchange",
+    "choose_deliveries": "assign_slots took over what it did; the name now says what the decision of a claim returns",
 }
-"""Why a word that was replaced elsewhere stays in one place; the key is the line that is printed."""
+"""Why a word that was replaced elsewhere stays, or came back for something else."""
 
 MOST_FUNCTIONS = 225
 LONGEST_FUNCTION = 160
 ON_PURPOSE = {
     "count": "commit_deliveries alone was 309 lines and is ten functions; new since the aim was set are views, "
-    "set-aside work, the delivery policy and the bounds of foreign text",
-    "claim_deliveries": "every step with a name is a function already; what is left shares its locks and local arrays",
+    "set-aside work, circuits, claims and commits of many workspaces, why and verify of these, and actions of bots",
     "enqueue_seen_posts": "one statement decides about a channel and writes it, under the lock of the content",
     "enqueue_distinct_posts": "one statement stores contents, plans, deliveries and events of all posts",
     "deliveries_after_update": "the trigger reads its transition tables, which no other function can see",
@@ -75,9 +75,9 @@ def main() -> None:
         print(f"{title:<42} {now:<58} {aim}")
     print("\nWords that the glossary replaced:")
     found = sorted(set(old_words(files)))
-    for line in found:
-        print(f"  {line}: {REASONS.get(line, 'no reason given')}")
-    print(f"  {len(found)} places, {sum(line in REASONS for line in found)} with a reason")
+    for place, word in found:
+        print(f"  {place}: {word}: {REASONS.get(word, 'no reason given')}")
+    print(f"  {len(found)} places, {sum(word in REASONS for _, word in found)} with a reason")
 
 
 def tracked() -> list[Path]:
@@ -240,21 +240,27 @@ def long_subjects() -> str:
     return f"{sum(len(subject) > LONGEST_SUBJECT for subject in subjects)} of {len(subjects)}"
 
 
-def old_words(files: list[Path]) -> Iterator[str]:
-    """Where one of them names a module, a type, a function or an argument, or stands in SQL; and old messages."""
+def old_words(files: list[Path]) -> Iterator[tuple[str, str]]:
+    """Where one of them names a module, a type, a function, an argument or an attribute, or stands in SQL; and old
+    messages."""
     for path, tree in python(files):
-        names = {name.lstrip("_") for name in (*defined(tree), *arguments(tree))}
+        names = {name.lstrip("_") for name in (*defined(tree), *arguments(tree), *attributes(tree))}
         found = names & (OLD_TYPES | OLD_FUNCTIONS) | {path.stem} & OLD_MODULES
-        yield from (f"{path}: {name}" for name in found)
-        yield from (f'{path}: "{message}"' for message in OLD_MESSAGES if message in text(path))
+        yield from ((path.as_posix(), name) for name in found)
+        yield from ((path.as_posix(), f'"{message}"') for message in OLD_MESSAGES if message in text(path))
     for path in files:
         if path.suffix == ".sql" and path.as_posix().startswith(CODE):
             statements = re.sub(r"--.*|'[^']*'", "", text(path))
-            yield from (f"{path}: {name}" for name in words_of(statements) & (OLD_FUNCTIONS | OLD_TABLES))
+            yield from ((path.as_posix(), name) for name in words_of(statements) & (OLD_FUNCTIONS | OLD_TABLES))
 
 
 def arguments(tree: ast.Module) -> Iterator[str]:
     return (node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+
+
+def attributes(tree: ast.Module) -> Iterator[str]:
+    """Those that a module sets."""
+    return (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
 
 
 def words_of(statements: str) -> set[str]:

@@ -55,12 +55,12 @@ def test_a_word_that_was_replaced_is_found_by_its_place(tree):
 def test_a_function_over_the_aim_needs_a_reason(tree):
     long = "CREATE OR REPLACE FUNCTION long()\n" + "\n" * 160
     (tree / "db/functions/posts/long.sql").write_text(long)
-    (tree / "db/functions/posts/claim_deliveries.sql").write_text(long)
+    (tree / "db/functions/posts/enqueue_seen_posts.sql").write_text(long)
 
     found = shape(tree / "tools" / "shape.py")
 
     assert found["on purpose: long"] == "no reason given"
-    assert found["on purpose: claim_deliveries"] != "no reason given"
+    assert found["on purpose: enqueue_seen_posts"] != "no reason given"
 
 
 def test_it_reads_the_tree_it_belongs_to():

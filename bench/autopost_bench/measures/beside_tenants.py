@@ -4,12 +4,12 @@ import aiohttp
 
 from autopost_bench.machine.server import BenchServer, connected
 from autopost_bench.measures.latency import WARM_UP, latencies, posting
-from autopost_bench.measures.many_tenants import Case, make_busy
+from autopost_bench.measures.many_tenants import TenantsCase, make_busy
 from autopost_bench.programs.receiver import receiving
 from autopost_bench.programs.services import services_at
 from autopost_bench.report.figures import Figures, percentile
 
-BUSY = Case(name="busy", workspaces=200, rate=27)
+BUSY = TenantsCase(name="busy", workspaces=200, rate=27)
 SECONDS_EACH = 0.05
 """How long a post takes at most here, with the breath after it."""
 

@@ -37,7 +37,7 @@ START = 3.0
 """Seconds until every tenant has its turn."""
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class TenantsCase(Struct, frozen=True, kw_only=True):
     name: str
     workspaces: int
     rate: float
@@ -52,11 +52,11 @@ class Case(Struct, frozen=True, kw_only=True):
 
 
 CASES = (
-    Case(name="20", workspaces=20, rate=270),
-    Case(name="200", workspaces=200, rate=27),
-    Case(name="two", workspaces=200, rate=27, replicas=2),
-    Case(name="2000", workspaces=2_000, rate=2.7),
-    Case(name="all", workspaces=1_000, rate=27, is_saturated=True),
+    TenantsCase(name="20", workspaces=20, rate=270),
+    TenantsCase(name="200", workspaces=200, rate=27),
+    TenantsCase(name="two", workspaces=200, rate=27, replicas=2),
+    TenantsCase(name="2000", workspaces=2_000, rate=2.7),
+    TenantsCase(name="all", workspaces=1_000, rate=27, is_saturated=True),
 )
 
 
@@ -102,7 +102,7 @@ async def _drain(server: BenchServer) -> float:
         return await drain(tenant, server.counts.called, sending)
 
 
-async def run(server: BenchServer, case: Case, seconds: float) -> Found:
+async def run(server: BenchServer, case: TenantsCase, seconds: float) -> Found:
     server.say(f"{case.workspaces:,} tenants at {case.rate:g} a second, {case.replicas} dispatcher(s), {seconds:g} s")
     async with server.database("migrated") as url, receiving() as receiver:
         warm, workspaces = await _make(url, case, seconds)
@@ -121,7 +121,7 @@ async def run(server: BenchServer, case: Case, seconds: float) -> Found:
     return _judge(case, receiver, began, ended, spent, ledgers)
 
 
-async def _make(url: str, case: Case, seconds: float) -> tuple[Tenant, list[WorkspaceId]]:
+async def _make(url: str, case: TenantsCase, seconds: float) -> tuple[Tenant, list[WorkspaceId]]:
     """A tenant to warm up with, and those that are measured."""
     async with connected(url) as connection:
         rates = Rates(group=case.rate, channel=case.channel_rate, max_parallel=1)
@@ -132,7 +132,7 @@ async def _make(url: str, case: Case, seconds: float) -> tuple[Tenant, list[Work
     return one, workspaces
 
 
-async def make_busy(beside: Tenant, case: Case, seconds: float) -> list[WorkspaceId]:
+async def make_busy(beside: Tenant, case: TenantsCase, seconds: float) -> list[WorkspaceId]:
     """Tenants with more than they may send in that time, in the database of another one."""
     posts = 2 + round(case.rate * seconds * (0.6 if case.is_saturated else 1.1) / CHANNELS)
     workspaces = [WorkspaceId(new_id()) for _ in range(case.workspaces)]
@@ -153,7 +153,9 @@ async def _ledger(url: str, workspace: WorkspaceId) -> list[tuple[str, float, bo
     return [(str(row["channel_id"]), row["slot_at"].timestamp(), row["in_chat"]) for row in rows]
 
 
-def _judge(case: Case, receiver: Receiver, began: float, ended: float, spent: float, ledgers: Sequence[Any]) -> Found:
+def _judge(
+    case: TenantsCase, receiver: Receiver, began: float, ended: float, spent: float, ledgers: Sequence[Any]
+) -> Found:
     tenants = _by_tenant(case, receiver.arrivals)
     served = [sum(began <= at < ended for at in calls) for calls in tenants]
     close, slots = 0, [slot for ledger in ledgers for slot in ledger]
@@ -172,7 +174,7 @@ def _judge(case: Case, receiver: Receiver, began: float, ended: float, spent: fl
     )
 
 
-def _by_tenant(case: Case, arrivals: Sequence[Arrival]) -> list[list[float]]:
+def _by_tenant(case: TenantsCase, arrivals: Sequence[Arrival]) -> list[list[float]]:
     tenants: list[list[float]] = [[] for _ in range(case.workspaces)]
     for arrival in arrivals:
         place = (-int(arrival.chat or -FIRST_CHAT) - FIRST_CHAT - 2) // CHANNELS
@@ -181,7 +183,7 @@ def _by_tenant(case: Case, arrivals: Sequence[Arrival]) -> list[list[float]]:
     return tenants
 
 
-def _over(case: Case, tenants: Sequence[Sequence[float]], arrivals: Sequence[Arrival]) -> int:
+def _over(case: TenantsCase, tenants: Sequence[Sequence[float]], arrivals: Sequence[Arrival]) -> int:
     """What the provider would have refused: of each token in a second, of each chat in the time of one call or more."""
     chats = by_key((arrival.chat, arrival.at) for arrival in arrivals)
     allowed = case.channel_rate / HEAD_ROOM

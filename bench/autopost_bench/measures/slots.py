@@ -31,7 +31,7 @@ BURST = 3
 LOOK = 0.005
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class SlotsCase(Struct, frozen=True, kw_only=True):
     """``limit`` calls in ``window`` seconds are what the provider allows in one chat."""
 
     name: str
@@ -52,11 +52,11 @@ class Case(Struct, frozen=True, kw_only=True):
 
 
 CASES = (
-    Case(name="one_a_second", channels=40, rate=0.9, limit=1, window=1.0),
-    Case(name="one_in_three_seconds", channels=40, rate=0.3, limit=1, window=3.0),
-    Case(name="twenty_a_second", channels=2, rate=18, limit=20, window=1.0),
-    Case(name="three_calls", channels=40, rate=0.9, limit=1, window=1.0, calls=3),
-    Case(name="idle", channels=1, rate=0.9, limit=1, window=1.0, idles=True),
+    SlotsCase(name="one_a_second", channels=40, rate=0.9, limit=1, window=1.0),
+    SlotsCase(name="one_in_three_seconds", channels=40, rate=0.3, limit=1, window=3.0),
+    SlotsCase(name="twenty_a_second", channels=2, rate=18, limit=20, window=1.0),
+    SlotsCase(name="three_calls", channels=40, rate=0.9, limit=1, window=1.0, calls=3),
+    SlotsCase(name="idle", channels=1, rate=0.9, limit=1, window=1.0, idles=True),
 )
 
 
@@ -71,7 +71,7 @@ class Steady(Struct, frozen=True):
 class Stage(Struct, frozen=True):
     """A case with its tenant; its chats are told apart by their numbers."""
 
-    case: Case
+    case: SlotsCase
     tenant: Tenant
     chats: frozenset[str]
 
@@ -96,7 +96,7 @@ async def _log_slots(url: str) -> None:
         await connection.execute(statement("slot_log"))
 
 
-async def _set(url: str, case: Case, number: int) -> Stage:
+async def _set(url: str, case: SlotsCase, number: int) -> Stage:
     async with connected(url) as connection:
         tenant = await make_tenant(connection, WorkspaceId(new_id()), case.channels, case.rates, first=number * 1000)
         chats = await connection.fetch("SELECT target_id FROM channels WHERE workspace_id = $1", tenant.workspace_id)

@@ -52,11 +52,11 @@ class Dispatch:
         self._committer = committer
         self._concurrency = concurrency
         self._share = ceil(concurrency * PLATFORM_SHARE)
-        self._bite = claim_limit
+        self._claim_limit = claim_limit
         self._min_room = max(1, concurrency // 10)
         self._pending: deque[SendJob] = deque()
         """Claimed and not started: for less than one iteration of the loop, unless the concurrency is used up."""
-        self._crowded: dict[str, deque[SendJob]] = defaultdict(deque)
+        self._waiting_jobs: dict[str, deque[SendJob]] = defaultdict(deque)
         """By platform, those that wait for a place in its share."""
         self._running: dict[SendJob, asyncio.Task[None]] = {}
         self._running_on: Counter[str] = Counter()
@@ -68,19 +68,19 @@ class Dispatch:
     @property
     def in_flight(self) -> int:
         """Claimed and not answered yet. Only lengths are read, since metrics are collected in another thread."""
-        return len(self._running) + len(self._pending) + sum(map(len, list(self._crowded.values())))
+        return len(self._running) + len(self._pending) + sum(map(len, list(self._waiting_jobs.values())))
 
     def room(self) -> int:
         """What waits for a platform counts up to the share of that platform, so that the others always have room."""
         waiting = self._committer.waiting
-        crowded = sum(min(len(jobs), int(self._bite * PLATFORM_SHARE)) for jobs in self._crowded.values())
-        taken = len(self._running) + len(self._pending) + crowded
-        return self._concurrency + self._bite - taken - max(0, waiting - self._concurrency)
+        queued = sum(min(len(jobs), int(self._claim_limit * PLATFORM_SHARE)) for jobs in self._waiting_jobs.values())
+        taken = len(self._running) + len(self._pending) + queued
+        return self._concurrency + self._claim_limit - taken - max(0, waiting - self._concurrency)
 
-    def crowded(self, seconds: float) -> Iterator[Group]:
+    def groups_waiting(self, seconds: float) -> Iterator[Group]:
         """The rate groups of which deliveries have waited for so long because their platform has its share."""
         since = time.monotonic() - seconds
-        for jobs in self._crowded.values():
+        for jobs in self._waiting_jobs.values():
             yield from (job.claim.group for job in jobs if job.asked_at < since)
 
     def make_room(self) -> None:
@@ -89,7 +89,7 @@ class Dispatch:
             self.has_room.set()
 
     def jobs(self) -> list[SendJob]:
-        return [*self._running, *self._pending, *(job for jobs in self._crowded.values() for job in jobs)]
+        return [*self._running, *self._pending, *(job for jobs in self._waiting_jobs.values() for job in jobs)]
 
     def known(self, workspace: WorkspaceId) -> list[ClaimToken]:
         """The tokens of all claims that this process has not finished."""
@@ -107,7 +107,7 @@ class Dispatch:
 
     async def drain(self, within: timedelta) -> None:
         """Wait for calls in flight. An unanswered one ends as ambiguous; without a call the delivery is released."""
-        for jobs in self._crowded.values():
+        for jobs in self._waiting_jobs.values():
             self._pending.extend(jobs)
             jobs.clear()
         self._share = self._concurrency + len(self._pending)
@@ -141,7 +141,7 @@ class Dispatch:
         """Takes it, or lets the delivery wait for one. A trial waits for nobody: all others wait for its answer."""
         platform = job.claim.channel.platform
         if self._running_on[platform] >= self._share and not job.is_trial:
-            self._crowded[platform].append(job)
+            self._waiting_jobs[platform].append(job)
             return False
         self._running_on[platform] += 1
         return True
@@ -149,7 +149,7 @@ class Dispatch:
     def _leave_place(self, job: SendJob) -> None:
         platform = job.claim.channel.platform
         self._running_on[platform] -= 1
-        if waiting := self._crowded.get(platform):
+        if waiting := self._waiting_jobs.get(platform):
             self._pending.appendleft(waiting.popleft())
             self._start_more()
 

@@ -121,7 +121,9 @@ async def pipeline(
     service.spawn(LeaseRenewal(gateway, config.sending_lease, leased).run(), "renew")
     claims = [service.spawn(claimer.run(serves), f"claim-{serves.name.lower()}") for serves in Serves]
     claims.append(service.spawn(prober.run(), "probe"))
-    service.spawn(watch_stalls(gateway, calls, dispatch.crowded, service, config.stall_after, stall_over), "stalls")
+    service.spawn(
+        watch_stalls(gateway, calls, dispatch.groups_waiting, service, config.stall_after, stall_over), "stalls"
+    )
     try:
         yield dispatch
     finally:

@@ -25,7 +25,7 @@ from autopost_monitor.retention.gateway import RetainGateway
 from autopost_monitor.retention.media_gc import MediaCollector
 from autopost_monitor.retention.media_gc_gateway import Keep, MediaGcGateway
 from autopost_monitor.retention.payloads import PayloadRetention
-from autopost_monitor.retention.retain import Batches, Retention
+from autopost_monitor.retention.retain import DeletionBatches, Retention
 
 PARTITION_CHECK = timedelta(hours=1)
 
@@ -71,7 +71,7 @@ def keep_of(config: RetainConfig) -> Keep:
 
 
 def _schedule_store_jobs(config: RetainConfig, gateway: MediaGcGateway, objects: Objects, scheduler: Scheduler) -> None:
-    batches = Batches(config.retain_batch, config.retain_pause)
+    batches = DeletionBatches(config.retain_batch, config.retain_pause)
     keep = keep_of(config)
     payloads = PayloadRetention(objects, config.retain_payloads, batches)
     scheduler.on_leader("payloads", config.retain_interval, payloads.run_once)
@@ -82,7 +82,7 @@ def _schedule_database_jobs(
     config: RetainConfig, database: Database, scheduler: Scheduler, notes: Notes | None
 ) -> None:
     retaining, reconciling = RetainGateway(database), ReconcileGateway(database)
-    batches = Batches(config.retain_batch, config.retain_pause)
+    batches = DeletionBatches(config.retain_batch, config.retain_pause)
     events = EventRetention(retaining, config.retain_events, batches, relayed=bool(config.nats_url))
     references = EventReconciliation(reconciling, config.reconcile_chunk, config.reconcile_chunks, config.retain_pause)
     stuck_after = StuckAfter(

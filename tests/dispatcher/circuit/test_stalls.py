@@ -31,14 +31,14 @@ class Stalls:
 class Stage:
     def __init__(self) -> None:
         self.stalls, self.calls, self.service = Stalls(), Calls(), Service("dispatcher")
-        self.crowded: list[Group] = []
+        self.waiting: list[Group] = []
         self.over: list[WorkspaceId] = []
 
 
 @asynccontextmanager
 async def watching() -> AsyncIterator[Stage]:
     stage = Stage()
-    watch = watch_stalls(stage.stalls, stage.calls, lambda _: stage.crowded, stage.service, AFTER, stage.over.append)
+    watch = watch_stalls(stage.stalls, stage.calls, lambda _: stage.waiting, stage.service, AFTER, stage.over.append)
     running = asyncio.create_task(watch)
     yield stage
     stage.service.stop()
@@ -63,9 +63,9 @@ async def test_a_stall_is_told_again_and_again_and_ended_with_the_answer() -> No
 
 async def test_what_could_not_be_told_is_told_at_the_next_look() -> None:
     async with watching() as stage:
-        stage.crowded = [job().claim.group]
+        stage.waiting = [job().claim.group]
         await eventually(lambda: stage.stalls.told)
-        stage.stalls.away, stage.crowded = 3, []
+        stage.stalls.away, stage.waiting = 3, []
         await eventually(lambda: stage.over)
 
     assert stage.stalls.told[-1][1] == timedelta()

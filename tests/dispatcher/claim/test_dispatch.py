@@ -296,8 +296,8 @@ async def test_groups_that_wait_for_a_place_are_named_after_a_while() -> None:
     dispatch.take(late)
 
     await eventually(lambda: hangs.sent == ["max"])
-    assert [group for _, _, group in dispatch.crowded(2)] == ["second"]
-    assert [group for _, _, group in dispatch.crowded(0.5)] == ["second", "third"]
+    assert [group for _, _, group in dispatch.groups_waiting(2)] == ["second"]
+    assert [group for _, _, group in dispatch.groups_waiting(0.5)] == ["second", "third"]
 
 
 async def test_a_trial_waits_for_no_place_in_the_share() -> None:

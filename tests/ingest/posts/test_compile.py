@@ -6,7 +6,7 @@ from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.plan import Profile
-from autopost_ingest.posts.compile import PROFILES_REMEMBERED, Profiles
+from autopost_ingest.posts.compile import PROFILES_REMEMBERED, KnownProfiles
 from harness.buckets import Bucket
 from harness.databases import Database
 from ingest.support.ingest_client import DEMO_WORKSPACE, IngestClient
@@ -79,7 +79,7 @@ async def test_a_pulled_post_goes_to_more_profiles_than_are_remembered(database:
 
 def test_of_too_many_profiles_the_oldest_are_forgotten() -> None:
     profiles = [Profile(profile_hash=str(number), platform="telegram") for number in range(MANY)]
-    remembered = Profiles()
+    remembered = KnownProfiles()
 
     remembered.learn(WORKSPACE, tuple(profiles[:-1]))
     remembered.learn(WORKSPACE, tuple(profiles[-1:]))

@@ -11,7 +11,7 @@ from autopost_contracts.ids import EndpointId, RunId, WorkspaceId
 from autopost_contracts.payload import PostRequest
 from autopost_contracts.plan import Profile
 from autopost_ingest.errors import AtCapacity
-from autopost_ingest.posts.compile import Profiles
+from autopost_ingest.posts.compile import KnownProfiles
 from autopost_ingest.posts.normalize import Normalized
 from autopost_ingest.posts.offload import Offload, Rendering
 from autopost_ingest.pull.endings import PullFailed
@@ -60,7 +60,7 @@ class Noting(PullGateway):
 
 
 async def brought(*items: Item, profiles: int = 0, fault: Exception | None = None) -> Noting:
-    gateway, known = Noting(), Profiles()
+    gateway, known = Noting(), KnownProfiles()
     gateway.fault = fault
     made = tuple(Profile(profile_hash=str(number), platform="telegram") for number in range(profiles))
     known.learn(CLAIM.workspace_id, made)
@@ -161,7 +161,7 @@ class NoRendering(Offload):
 async def test_a_service_at_capacity_costs_no_item(offload: Offload) -> None:
     gateway = Noting()
     source = RssSource(url="https://a.example/", include=("title",), first="all")
-    importer = ItemImporter(CLAIM, source, gateway, Profiles(), lambda *_: None, ImportLimits(), offload)  # type: ignore[arg-type]
+    importer = ItemImporter(CLAIM, source, gateway, KnownProfiles(), lambda *_: None, ImportLimits(), offload)  # type: ignore[arg-type]
 
     with pytest.raises(PullFailed, match="at capacity"):
         await importer.take([NewItem(place=0, behind=0, ref="1", item=bounded(Item(id="1", title="t")))], {}, last=True)
@@ -186,7 +186,7 @@ class FailsOnTwo(Offload):
 async def test_an_item_that_our_code_fails_on_is_told_and_the_others_are_taken_in() -> None:
     gateway = Noting()
     source = RssSource(url="https://a.example/", include=("title",), first="all")
-    importer = ItemImporter(CLAIM, source, gateway, Profiles(), lambda *_: None, ImportLimits(), FailsOnTwo())  # type: ignore[arg-type]
+    importer = ItemImporter(CLAIM, source, gateway, KnownProfiles(), lambda *_: None, ImportLimits(), FailsOnTwo())  # type: ignore[arg-type]
     items = [Item(id=title, title=title) for title in ("one", "cannot be normalised", "two", "cannot be compiled")]
 
     await importer.take(

@@ -19,7 +19,7 @@ from autopost_monitor.leader.periodic import Scheduler
 from autopost_monitor.retention.events import EventRetention
 from autopost_monitor.retention.gateway import RetainGateway
 from autopost_monitor.retention.payloads import PayloadRetention
-from autopost_monitor.retention.retain import Batches, Retention
+from autopost_monitor.retention.retain import DeletionBatches, Retention
 from autopost_runtime.config.load import ConfigError, load
 from autopost_runtime.lifecycle.service import Service
 from autopost_runtime.nats.bus import open_bus
@@ -33,7 +33,7 @@ from harness.eventually import eventually
 from ingest.support.staging_ingest import keys
 from monitor.support.slow_store import configured
 
-SMALL = Batches(2, timedelta(0))
+SMALL = DeletionBatches(2, timedelta(0))
 MONTH = timedelta(days=30)
 LONG_AGO = timedelta(days=100)
 

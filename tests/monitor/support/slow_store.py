@@ -10,7 +10,7 @@ from typing import Any
 from autopost_monitor.config import MonitorConfig
 from autopost_monitor.retention.media_gc import MediaCollector
 from autopost_monitor.retention.media_gc_gateway import Keep, MediaGcGateway
-from autopost_monitor.retention.retain import Batches
+from autopost_monitor.retention.retain import DeletionBatches
 from autopost_runtime.config.load import Secret
 from autopost_runtime.postgres.pool import open_database
 from autopost_runtime.storage.objects import Objects, open_objects
@@ -19,7 +19,7 @@ from harness.databases import Database
 from ingest.support.staging_ingest import Workshop, keys
 
 KEEP = Keep(origin=timedelta(days=30), large_video=timedelta(days=7), large_bytes=20 * 1024 * 1024)
-QUICK = Batches(100, timedelta(0))
+QUICK = DeletionBatches(100, timedelta(0))
 LONG_AGO = "UPDATE media_origin SET last_seen_at = now() - interval '100 days'"
 FORGET = "DELETE FROM delivery_queue; DELETE FROM deliveries; DELETE FROM messages"
 

@@ -154,7 +154,7 @@ class _MarkdownReader:
 
     def _inline(self, text: str) -> None:
         if _MARK.search(text):
-            _Inline(self, text).read()
+            _InlineReader(self, text).read()
         else:
             self.out.add(text)
 
@@ -186,7 +186,7 @@ class _Opener(Struct):
     closes: bool
 
 
-class _Inline:
+class _InlineReader:
     """Parses text without blocks."""
 
     def __init__(self, reader: _MarkdownReader, text: str, *, in_link: bool = False) -> None:
@@ -259,7 +259,7 @@ class _Inline:
             return at + 1
         close, address = found
         since = self._out.here
-        _Inline(self._reader, self._text[at + 1 : close], in_link=True).read()
+        _InlineReader(self._reader, self._text[at + 1 : close], in_link=True).read()
         self._reader.link(since, _url(address["quoted"] or address["plain"]))
         return address.end()
 

@@ -29,17 +29,17 @@ class Stalls(Protocol):
 async def watch_stalls(
     stalls: Stalls,
     calls: Calls,
-    crowded: Callable[[float], Iterable[Group]],
+    groups_waiting: Callable[[float], Iterable[Group]],
     service: Service,
     after: timedelta,
     over_in: Callable[[WorkspaceId], None],
 ) -> None:
-    """``crowded``: the groups with deliveries that have waited for a place for so many seconds. ``over_in`` is told
-    where something may be claimed again.
+    """``groups_waiting``: the groups with deliveries that have waited for a place for so many seconds. ``over_in``
+    learns where something may be claimed again.
     """
     every, stalled = after / LOOKS, set[Group]()
     while not await service.sleep(every):
-        now = {*calls.hanging(after.total_seconds()), *crowded(every.total_seconds())}
+        now = {*calls.hanging(after.total_seconds()), *groups_waiting(every.total_seconds())}
         for workspace, platform, rate_group in now - stalled:
             get_logger().warning("group.stalled", workspace_id=str(workspace), platform=platform, rate_group=rate_group)
         try:

@@ -23,7 +23,7 @@ PROFILES_REMEMBERED = 64
 LONGEST_PROBLEM = 240
 
 
-class Profiles:
+class KnownProfiles:
     """Cache of recently needed render profiles per workspace; a post may need more."""
 
     def __init__(self) -> None:

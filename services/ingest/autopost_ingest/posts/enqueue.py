@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from autopost_ingest.admission.batching import AdmissionBatcher
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.gateway import Endpoint, Gateway, Push, Verdict
-from autopost_ingest.posts.compile import Profiles
+from autopost_ingest.posts.compile import KnownProfiles
 from autopost_ingest.posts.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized
 from autopost_ingest.posts.offload import Offload
 
@@ -65,7 +65,7 @@ class Enqueuer:
         self._wakeup_of = lru_cache(topology.wakeup_dispatch)
         self.audit_deduped = audit_deduped
         self._staged = staged
-        self.profiles = Profiles()
+        self.profiles = KnownProfiles()
 
     async def enqueue(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
         if telemetry.exporting():

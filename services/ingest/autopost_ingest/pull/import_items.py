@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from autopost_ingest.errors import AtCapacity, InvalidPost
-from autopost_ingest.posts.compile import Profiles
+from autopost_ingest.posts.compile import KnownProfiles
 from autopost_ingest.posts.normalize import Normalized
 from autopost_ingest.posts.offload import Offload
 from autopost_ingest.pull.endings import Interrupted, PullFailed
@@ -94,7 +94,7 @@ class ItemImporter:
         claim: PullClaim,
         options: SourceOptions,
         gateway: PullGateway,
-        profiles: Profiles,
+        profiles: KnownProfiles,
         wake: "Waker",
         limits: ImportLimits,
         offload: Offload | None = None,

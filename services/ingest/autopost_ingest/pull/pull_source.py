@@ -1,6 +1,6 @@
 """Pull one source: RSS, API or database."""
 
-from autopost_ingest.posts.compile import Profiles
+from autopost_ingest.posts.compile import KnownProfiles
 from autopost_ingest.posts.offload import Offload
 from autopost_ingest.pull.endings import PullFinished
 from autopost_ingest.pull.gateway import PullClaim, PullGateway
@@ -34,7 +34,7 @@ class SourcePuller:
         self._budget = budget
         self._limits = limits
         self._offload = offload or Offload()
-        self._profiles = Profiles()
+        self._profiles = KnownProfiles()
 
     async def pull(self, claim: PullClaim) -> PullFinished:
         source = read_source(claim.kind, claim.config_json)

@@ -5,14 +5,14 @@ from datetime import timedelta
 from autopost_runtime.telemetry.logs import get_logger
 
 from autopost_monitor.retention.gateway import RetainGateway
-from autopost_monitor.retention.retain import Batches, count_deleted
+from autopost_monitor.retention.retain import DeletionBatches, count_deleted
 
 TRIES = 20
 """Attempts to drop a partition that is being read; the next run tries again."""
 
 
 class EventRetention:
-    def __init__(self, gateway: RetainGateway, keep: timedelta, batches: Batches, *, relayed: bool) -> None:
+    def __init__(self, gateway: RetainGateway, keep: timedelta, batches: DeletionBatches, *, relayed: bool) -> None:
         """``relayed``: drop only partitions that the audit relay has passed."""
         self._gateway = gateway
         self._keep = keep

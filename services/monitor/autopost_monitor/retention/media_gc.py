@@ -12,7 +12,7 @@ from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 
 from autopost_monitor.retention.media_gc_gateway import Deletion, Keep, MarkedMedia, MediaGcGateway, Place
-from autopost_monitor.retention.retain import Batches
+from autopost_monitor.retention.retain import DeletionBatches
 
 LEASE = timedelta(seconds=120)
 """How long a mark is valid."""
@@ -37,7 +37,12 @@ class ObjectStore(Protocol):
 
 class MediaCollector:
     def __init__(
-        self, gateway: MediaGcGateway, store: ObjectStore, keep: Keep, batches: Batches, lease: timedelta = LEASE
+        self,
+        gateway: MediaGcGateway,
+        store: ObjectStore,
+        keep: Keep,
+        batches: DeletionBatches,
+        lease: timedelta = LEASE,
     ) -> None:
         self._gateway = gateway
         self._store = store

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 from autopost_runtime.storage.objects import Listed, Objects
 from autopost_runtime.telemetry.logs import get_logger
 
-from autopost_monitor.retention.retain import Batches, count_deleted
+from autopost_monitor.retention.retain import DeletionBatches, count_deleted
 
 FOLDER = "payloads/"
 """Below the folder of each workspace. Media is in another folder."""
 
 
 class PayloadRetention:
-    def __init__(self, objects: Objects, keep: timedelta, batches: Batches) -> None:
+    def __init__(self, objects: Objects, keep: timedelta, batches: DeletionBatches) -> None:
         self._objects = objects
         self._keep = keep
         self._batches = batches

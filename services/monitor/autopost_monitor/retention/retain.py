@@ -21,7 +21,7 @@ from autopost_monitor.retention.gateway import Place, RetainGateway, Step
 forgotten = metrics.counter("autopost_forgotten_total", "Rows, partitions and objects deleted by retention, by kind.")
 
 
-class Batches(Struct, frozen=True):
+class DeletionBatches(Struct, frozen=True):
     """Rows per statement, and the pause between statements."""
 
     size: int
@@ -43,7 +43,7 @@ class Retention:
         self._config = config
         self._notes = notes
         self._aside: dict[str, SetAside] = {}
-        self._batches = Batches(config.retain_batch, config.retain_pause)
+        self._batches = DeletionBatches(config.retain_batch, config.retain_pause)
 
     async def run_once(self) -> None:
         """Deliveries before messages: a message is deleted once it has no deliveries."""

@@ -97,11 +97,11 @@ class BotWebhook:
     async def _deliver(self, order: Hashable) -> None:
         waiting = self._by_order[order]
         while waiting and not self.is_over:
-            await self._bring(waiting[0])
+            await self._deliver_update(waiting[0])
             waiting.pop(0)
         self._by_order.pop(order, None)
 
-    async def _bring(self, update: BotUpdate) -> None:
+    async def _deliver_update(self, update: BotUpdate) -> None:
         attempt, pause = 1, 1.0
         while not self.is_over:
             async with self._connections:
