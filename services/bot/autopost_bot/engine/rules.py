@@ -9,7 +9,7 @@ Mode = Literal["contains", "words", "choice", "any"]
 AcceptKind = Literal["text", "number", "order", "phone", "email", "choice"]
 
 
-class Pattern(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Pattern(Struct, frozen=True, forbid_unknown_fields=True):
     """Which texts a rule matches."""
 
     mode: Mode = "contains"
@@ -24,7 +24,7 @@ class Pattern(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """A text without Cyrillic letters is read as if typed on the Russian keyboard."""
 
 
-class Accept(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Accept(Struct, frozen=True, forbid_unknown_fields=True):
     """Which values a capture takes."""
 
     kind: AcceptKind = "text"
@@ -39,7 +39,7 @@ class Accept(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """A message without words but with an attachment is a value, too: the type of the attachment."""
 
 
-class RuleButton(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RuleButton(Struct, frozen=True, forbid_unknown_fields=True):
     """With ``url`` a link; with ``press`` a button that works only as long as its question is the current one."""
 
     text: str
@@ -51,7 +51,7 @@ ButtonRow = tuple[str | RuleButton, ...]
 """A string is a button that says its text."""
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rule_id: str
     version: int = 1
     intent: str
@@ -68,18 +68,18 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     description: str | None = None
 
 
-class Fallback(Struct, frozen=True, omit_defaults=True):
+class Fallback(Struct, frozen=True):
     escalate_after: Annotated[int, Meta(ge=1)] = 2
     """This many unmatched messages in a row; the ones before it are clarified."""
 
 
-class EscalationSettings(Struct, frozen=True, omit_defaults=True):
+class EscalationSettings(Struct, frozen=True):
     mode: Literal["contacts", "handoff"] = "contacts"
     hold: timedelta = timedelta(hours=12)
     """How long the bot is silent after a handoff."""
 
 
-class Texts(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Texts(Struct, frozen=True, kw_only=True):
     """Templates; ``None``: nothing is said."""
 
     shop: str = ""
@@ -99,7 +99,7 @@ class Texts(Struct, frozen=True, kw_only=True, omit_defaults=True):
 CANCEL_WORDS = ("отмена", "отменить", "стоп", "сначала", "меню")
 
 
-class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Settings(Struct, frozen=True, kw_only=True):
     """What of ``bot_settings`` a turn is decided by."""
 
     state_ttl: timedelta = timedelta(minutes=30)
