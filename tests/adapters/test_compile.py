@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from autopost_adapters.compilers import compile_content
 from autopost_contracts.payload import Button, Content, Flags, Medium, ParseMode, PostRequest
-from autopost_contracts.plan import Compiled, Preview, Profile, TextPart
+from autopost_contracts.plan import Compiled, Plan, Preview, Profile, TextPart
 from autopost_ingest.posts.normalize import normalize
 
 NESTED = "<blockquote>a<blockquote>b</blockquote></blockquote>"
@@ -320,6 +321,60 @@ def test_more_buttons_than_there_is_room_for_are_told(platform: str, rows: list[
     answer = compiled(platform, Content(text="a", buttons=buttons))
 
     assert [(problem.code, problem.field) for problem in answer.problems] == [(code, field)]
+
+
+LINK = Button("Site", "https://a.example/")
+
+
+def say(text: str = "Доставка") -> Button:
+    return Button(text, kind="say")
+
+
+def press(payload: str = "size.1.t.M", text: str = "M") -> Button:
+    return Button(text, payload=payload, kind="callback")
+
+
+def test_buttons_that_talk_to_the_bot_are_for_max_only() -> None:
+    content = Content(text="a", buttons=((say(), press()),))
+
+    telegram = compiled("telegram", content)
+
+    assert compiled("max", content).problems == ()
+    assert [(problem.code, problem.field) for problem in telegram.problems] == [
+        ("buttons_unsupported", "buttons[0]"),
+        ("buttons_unsupported", "buttons[0]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "fits"),
+    [
+        ((say(),) * 7, True),
+        ((say(),) * 8, False),
+        ((say(), press(), LINK), True),
+        ((say(), say(), press(), LINK), False),
+    ],
+    ids=["seven", "eight", "three with a link", "four with a link"],
+)
+def test_a_row_with_a_link_in_max_is_shorter(row: tuple[Button, ...], fits: bool) -> None:
+    assert problems(compiled("max", Content(text="a", buttons=(row,)))) == ([] if fits else ["too_many_buttons"])
+
+
+@pytest.mark.parametrize("button", [say(" "), say("a" * 129), press(""), press("p" * 1025)])
+def test_a_button_that_max_would_refuse_is_told(button: Button) -> None:
+    assert problems(compiled("max", Content(text="a", buttons=((button,),)))) == ["validation_failed"]
+
+
+@pytest.mark.parametrize(("buttons", "version"), [(((LINK,),), 2), ((), 2), (((say(),),), 3), (((LINK, press()),), 3)])
+def test_only_plans_with_new_kinds_of_buttons_have_a_new_version(
+    buttons: tuple[tuple[Button, ...], ...], version: int
+) -> None:
+    """So the plans of posts keep their hashes."""
+    plan = compiled("max", Content(text="a", buttons=buttons)).plan
+
+    assert plan is not None
+    assert plan.version == version
+    assert msgspec.convert(msgspec.to_builtins(plan), Plan) == plan
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from autopost_adapters.base import AcceptedPart
+from autopost_adapters.base import AcceptedPart, Target
 from autopost_adapters.max.send import MaxAdapter
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.payload import Button
@@ -26,12 +26,17 @@ async def find(max_: Simulated, part: Part, other_than: tuple[str, ...] = (), si
     return await max_.adapter.find(part, max_.target, since or long_ago(), other_than)
 
 
+ASKED = (
+    (Button("Доставка", kind="say"), Button("Оплата", kind="say")),
+    (Button("M", payload="size.1.t.M", kind="callback"), Button("L", payload="size.1.t.L", kind="callback")),
+)
 FOUND: list[Part] = [
     TextPart(text="a < b & c"),
     TextPart(text="  spaced\n"),
     TextPart(text='<b>a &lt; b</b> <a href="https://example.org">there</a>', markup="html"),
     TextPart(text="**a** \\* [b](https://example.org) `c`", markup="markdown"),
     TextPart(text="a", buttons=BUTTONS),
+    TextPart(text="a", buttons=ASKED),
     MediaPart(media=(item("image", "<i>a</i>", markup="html"), item("image")), buttons=BUTTONS),
     MediaPart(media=(item("animation", content_type="image/gif"),)),
 ]
@@ -54,6 +59,7 @@ NOT_IT: list[Part] = [
     TextPart(text="a", buttons=((Button("Go", "https://example.org/other"),),)),
     TextPart(text="a", buttons=((Button("Stop", "https://example.org/"),),)),
     TextPart(text="a", buttons=(*BUTTONS, *BUTTONS)),
+    TextPart(text="a", buttons=((Button("Go", kind="say"),),)),
     MediaPart(media=(item("image", "a"),), buttons=BUTTONS),
 ]
 
@@ -63,6 +69,38 @@ async def test_a_message_that_says_something_else_is_not_it(max_: Simulated, par
     await max_.send(TextPart(text="a", buttons=BUTTONS))
 
     assert await find(max_, part) is None
+
+
+async def test_buttons_that_do_something_else_are_not_it(max_: Simulated) -> None:
+    asked, other = (Button("M", payload=f"size.1.{state}.M", kind="callback") for state in "tu")
+    await max_.send(TextPart(text="a", buttons=((asked,),)))
+
+    assert await find(max_, TextPart(text="a", buttons=((asked,),))) is not None
+    assert await find(max_, TextPart(text="a", buttons=((other,),))) is None
+    assert await find(max_, TextPart(text="a", buttons=((Button("M", kind="say"),),))) is None
+
+
+async def test_of_two_equal_answers_the_one_that_is_not_known_yet_is_it(max_: Simulated) -> None:
+    """The same question twice: the answer to the first must not pass for that to the second."""
+    part = TextPart(text="Доставка — 300 ₽.", buttons=ASKED)
+    first = await max_.send(part)
+    assert isinstance(first, AcceptedPart)
+
+    missing = await find(max_, part, other_than=first.provider_ids)
+    second = await max_.send(part)
+
+    assert missing is None
+    assert await find(max_, part, other_than=first.provider_ids) == second
+
+
+async def test_the_dialog_with_a_person_cannot_be_searched_without_its_number(max_: Simulated) -> None:
+    """MAX lists messages by chat only, so nobody knows, and nothing may be sent again."""
+    target = Target(chat="user:9", token=max_.target.token)
+
+    found = await max_.adapter.find(TextPart(text="a"), target, long_ago(), ())
+
+    assert isinstance(found, Failed)
+    assert (found.code, found.ambiguous) == ("cannot_verify", True)
 
 
 async def test_the_order_of_the_media_matters(max_: Simulated) -> None:

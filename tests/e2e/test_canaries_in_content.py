@@ -17,7 +17,7 @@ from uuid import UUID
 import pytest
 from autopost_cli.development import PUSH_SECRET, WORKSPACE
 from autopost_cli.embedded.places import postgres_programs
-from autopost_contracts.payload import Button, MediaItem, PostRequest, Routing
+from autopost_contracts.payload import MediaItem, PostButton, PostRequest, Routing
 from autopost_ingest.pull.source_config import Fields
 from harness.databases import Database
 from harness.eventually import eventually
@@ -527,7 +527,7 @@ SIGNS = {
 
 
 def test_each_field_of_a_post_carries_something() -> None:
-    inner: dict[str, type[Struct]] = {"media": MediaItem, "routing": Routing, "buttons": Button}
+    inner: dict[str, type[Struct]] = {"media": MediaItem, "routing": Routing, "buttons": PostButton}
     fields = {name for name in PostRequest.__struct_fields__ if name != "buttons"}
     fields |= {f"{outer}.{name}" for outer, struct in inner.items() for name in struct.__struct_fields__}
 

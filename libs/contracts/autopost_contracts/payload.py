@@ -37,7 +37,9 @@ Moment = Annotated[
 ]
 
 
-class Button(Struct, frozen=True, forbid_unknown_fields=True):
+class PostButton(Struct, frozen=True, forbid_unknown_fields=True):
+    """A button of a post: it opens a link."""
+
     text: ButtonText
     url: Link
 
@@ -82,7 +84,7 @@ class PostRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     parse_mode: ParseModeOfPost = None
     links: Annotated[tuple[Link, ...], Meta(max_length=20)] = ()
     media: Annotated[tuple[MediaItem, ...], Meta(max_length=100)] = ()
-    buttons: Annotated[tuple[Button | tuple[Button, ...], ...], Meta(max_length=100)] = ()
+    buttons: Annotated[tuple[PostButton | tuple[PostButton, ...], ...], Meta(max_length=100)] = ()
     tags: Annotated[tuple[Tag, ...], Meta(max_length=50)] = ()
     routing: Routing = Routing()
     disable_preview: bool = False
@@ -115,6 +117,18 @@ class Medium(Struct, frozen=True, kw_only=True, omit_defaults=True):
     width: int | None = None
     height: int | None = None
     name: str | None = None
+
+
+class Button(Struct, frozen=True, omit_defaults=True):
+    """A button of a message. Buttons of posts open a link and have no ``kind`` in JSON; others only a bot can use.
+
+    ``say``: pressing it writes ``text`` into the chat. ``callback``: pressing it sends ``payload`` to the bot.
+    """
+
+    text: str
+    url: str = ""
+    payload: str = ""
+    kind: Literal["link", "say", "callback"] = "link"
 
 
 class Content(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -13,6 +13,8 @@ from msgspec import Struct
 from autopost_contracts.payload import Button, MediaType, ParseMode, Platform
 
 PLAN_VERSION = 2
+BOT_PLAN_VERSION = 3
+"""Of a plan with buttons other than links."""
 
 Markup = Literal["html", "markdown", "plain"]
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from autopost_contracts.payload import Button, Flags, MediaItem, PostRequest, Routing
+from autopost_contracts.payload import Flags, MediaItem, PostButton, PostRequest, Routing
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.posts import normalize as module
 from autopost_ingest.posts.normalize import HASH_VERSION, content_hash, normalize
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 ONE = "sha256:" + "1" * 64
 TWO = "sha256:" + "2" * 64
 
-GO = Button("Go", "https://example.org")
+GO = PostButton("Go", "https://example.org")
 
 GOLDEN = [
     (
@@ -44,7 +44,7 @@ GOLDEN = [
         "d28aefb06f2b2cee55f4ed9616cfe1ff68178886f2abd6f1beb00ad685e31280",
     ),
     (
-        PostRequest(text="a", buttons=(Button("Go", "https://example.org"),)),
+        PostRequest(text="a", buttons=(PostButton("Go", "https://example.org"),)),
         "6e3d00f9322862b131b094ef617f97c0e1655ffa812592731a2216b8c4dbc7ab",
     ),
     (
@@ -188,7 +188,7 @@ def test_what_steers_a_post_is_not_its_content() -> None:
 
 
 def test_what_a_post_says_is_its_content() -> None:
-    button = Button("Go", "https://example.org/")
+    button = PostButton("Go", "https://example.org/")
     said = [
         PostRequest(text="a"),
         PostRequest(text="b"),
@@ -294,9 +294,9 @@ def test_the_same_link_written_differently_is_the_same(one: str, other: str) -> 
         (PostRequest(text="a", links=("ftp://example.org",)), "links[0]"),
         (PostRequest(text="a", links=("https://ok.example/", "not a url")), "links[1]"),
         (PostRequest(text="a", links=("http://[::1",)), "links[0]"),
-        (PostRequest(text="a", buttons=(Button("Go", "javascript:alert(1)"),)), "buttons[0].url"),
-        (PostRequest(text="a", buttons=((GO,), (GO, Button("Go", "nowhere")))), "buttons[1][1].url"),
-        (PostRequest(text="a", buttons=((), GO, Button("Go", "nowhere"))), "buttons[2].url"),
+        (PostRequest(text="a", buttons=(PostButton("Go", "javascript:alert(1)"),)), "buttons[0].url"),
+        (PostRequest(text="a", buttons=((GO,), (GO, PostButton("Go", "nowhere")))), "buttons[1][1].url"),
+        (PostRequest(text="a", buttons=((), GO, PostButton("Go", "nowhere"))), "buttons[2].url"),
         (PostRequest(text="a", media=(MediaItem("image"),)), "media[0]"),
         (
             PostRequest(media=(MediaItem("image", file_id="x"), MediaItem("image", blob_ref=ONE, file_id="x"))),
@@ -346,7 +346,7 @@ def test_nonsense_is_refused_by_the_name_of_its_field(request_: PostRequest, fie
 def test_a_url_that_leads_nowhere_is_refused(url: str) -> None:
     for request, field in (
         (PostRequest(text="a", links=(url,)), "links[0]"),
-        (PostRequest(text="a", buttons=(Button("Go", url),)), "buttons[0].url"),
+        (PostRequest(text="a", buttons=(PostButton("Go", url),)), "buttons[0].url"),
         (PostRequest(media=(MediaItem("image", url=url),)), "media[0].url"),
     ):
         with pytest.raises(InvalidPost) as refused:
@@ -401,7 +401,7 @@ REFUSED_TEXTS: list[tuple[dict[str, Any], str]] = [
     ({"text": "a" + "\u0344\u0e38\U0001d165" * 11}, "text"),
     ({"text": "a", "media": (MediaItem("photo", blob_ref=ONE, caption=TOO_LONG),)}, "media[0].caption"),
     ({"media": (MediaItem("photo", blob_ref=ONE, caption=MARKED_TOO_OFTEN),)}, "media[0].caption"),
-    ({"text": "a", "buttons": ((GO, Button(MARKED_TOO_OFTEN, GO.url)),)}, "buttons[0][1].text"),
+    ({"text": "a", "buttons": ((GO, PostButton(MARKED_TOO_OFTEN, GO.url)),)}, "buttons[0][1].text"),
     ({"text": "a", "links": ("https://a.example/" + MARKED_TOO_OFTEN,)}, "links[0]"),
 ]
 
@@ -432,7 +432,7 @@ def test_marks_are_refused_from_the_thirty_first_in_a_row_wherever_they_begin(te
 
 def test_a_button_whose_address_outgrows_its_limit_when_encoded_is_refused() -> None:
     """The dispatcher could not read it in the plan any more."""
-    request = PostRequest(text="a", buttons=(Button("b", "https://example.com/" + "я" * 1000),))
+    request = PostRequest(text="a", buttons=(PostButton("b", "https://example.com/" + "я" * 1000),))
 
     with pytest.raises(InvalidPost, match="2048") as refused:
         normalize(request)

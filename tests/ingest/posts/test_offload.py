@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from autopost_contracts.ids import WorkspaceId
-from autopost_contracts.payload import Button, MediaItem, ParseMode, PostRequest
+from autopost_contracts.payload import MediaItem, ParseMode, PostButton, PostRequest
 from autopost_contracts.plan import Profile
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.posts.compile import compile_for
@@ -46,7 +46,7 @@ POSTS = {
         parse_mode="HTML",
     ),
     "addresses that grow": PostRequest(text="a" * 9_000, links=tuple(f"{FOXES}{number}" for number in range(20))),
-    "buttons without words": PostRequest(text="a" * 9_000, buttons=(Button(" ", "https://a.example"),)),
+    "buttons without words": PostRequest(text="a" * 9_000, buttons=(PostButton(" ", "https://a.example"),)),
 }
 
 Argument = TypeVar("Argument")

@@ -19,7 +19,7 @@ from autopost_adapters.markup.html import read_html
 from autopost_adapters.markup.markdown import read_markdown
 from autopost_adapters.max.answers import parse
 from autopost_adapters.max.api import Api
-from autopost_adapters.max.message import kind_of, written
+from autopost_adapters.max.message import PERSON, button_shape, kind_of, written
 
 PAGE = 100
 PAGES = 5
@@ -29,8 +29,10 @@ _MEDIA = ("image", "video", "audio", "file")
 
 
 class FoundButton(Struct, frozen=True):
+    type: str = ""
     text: str = ""
-    url: str = ""
+    url: str | None = ""
+    payload: str | None = ""
 
 
 class AttachmentPayload(Struct, frozen=True):
@@ -67,7 +69,7 @@ class Likeness(Struct, frozen=True):
 
     text: str
     media: tuple[str, ...]
-    buttons: tuple[tuple[tuple[str, str], ...], ...]
+    buttons: tuple[tuple[FoundButton, ...], ...]
 
 
 _page = reader(MessagePage)
@@ -76,6 +78,10 @@ _page = reader(MessagePage)
 async def find(
     api: Api, part: Part, target: Target, since: datetime, other_than: Collection[str]
 ) -> AcceptedPart | Failed | None:
+    if target.chat.startswith(PERSON):
+        return Failed.transient(
+            Scope.DELIVERY, "cannot_verify", "MAX lists the messages of a chat, not of a person", ambiguous=True
+        )
     wanted = likeness_of(part)
     earliest = int((since - CLOCKS).timestamp() * 1000)
     before: int | None = None
@@ -108,7 +114,7 @@ def likeness_of(part: Part) -> Likeness:
     readers = {"html": read_html, "markdown": read_markdown}
     visible = readers[markup](text)[0].text if markup in readers else text
     media = tuple(kind_of(item) for item in part.media) if isinstance(part, MediaPart) else ()
-    buttons = tuple(tuple((button.text, button.url) for button in row) for row in part.buttons)
+    buttons = tuple(tuple(FoundButton(**button_shape(button)) for button in row) for row in part.buttons)
     return Likeness(visible.strip(), media, buttons)
 
 
@@ -121,5 +127,5 @@ def _is(message: FoundMessage, wanted: Likeness) -> bool:
     return wanted == Likeness(
         (message.body.text or "").strip(),
         tuple(one.type for one in attachments if one.type in _MEDIA),
-        tuple(tuple((button.text, button.url) for button in row) for row in rows),
+        tuple(map(tuple, rows)),
     )

@@ -24,8 +24,12 @@ LIMITS = Limits(
     ),
     buttons=ButtonLimits(
         rows=30,
-        per_row=3,  # for link buttons; callback buttons may be seven
+        per_row=3,
+        per_row_without_links=7,
         total=210,
+        kinds=frozenset({"link", "say", "callback"}),
+        text=128,
+        payload=1024,
         schemes=SCHEMES,
     ),
     album=AlbumLimits(

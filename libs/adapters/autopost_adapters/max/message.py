@@ -10,6 +10,14 @@ from autopost_adapters.base import Material
 
 Kind = Literal["image", "video", "audio", "file"]
 
+PERSON = "user:"
+"""Before the number of a person, where the dialog with them is not known."""
+
+
+def address(chat: str) -> dict[str, str | int]:
+    """The parameters that name a chat, or the person whose dialog it is."""
+    return {"user_id": chat.removeprefix(PERSON)} if chat.startswith(PERSON) else {"chat_id": chat}
+
 
 def kind_of(item: PlannedMedia) -> Kind:
     """MAX has no animations: a GIF is sent as an image, any other as a video."""
@@ -50,4 +58,14 @@ def _attachment(item: PlannedMedia, material: Material) -> dict[str, Any]:
 
 
 def _rows(buttons: tuple[tuple[Button, ...], ...]) -> list[list[dict[str, str]]]:
-    return [[{"type": "link", "text": button.text, "url": button.url} for button in row] for row in buttons]
+    return [[button_shape(button) for button in row] for row in buttons]
+
+
+def button_shape(button: Button) -> dict[str, str]:
+    match button.kind:
+        case "link":
+            return {"type": "link", "text": button.text, "url": button.url}
+        case "say":
+            return {"type": "message", "text": button.text}
+        case "callback":
+            return {"type": "callback", "text": button.text, "payload": button.payload}

@@ -15,8 +15,15 @@ from autopost_adapters.classify import certain
 from autopost_adapters.max.answers import parse, read
 from autopost_adapters.max.api import Api
 from autopost_adapters.max.find import find
-from autopost_adapters.max.message import message_body
+from autopost_adapters.max.message import address, message_body
 from autopost_adapters.max.upload import upload
+from autopost_adapters.max.webhooks import (
+    WebhookSubscription,
+    answer,
+    list_subscriptions,
+    subscribe,
+    unsubscribe,
+)
 
 
 class BotIdentity(Struct, frozen=True):
@@ -42,15 +49,15 @@ class MaxAdapter:
         return await self._ask(token)
 
     async def probe(self, token: Secret, within: timedelta) -> Failed | None:
-        answer = await self._ask(token, within)
-        return answer if isinstance(answer, Failed) else None
+        bot = await self._ask(token, within)
+        return bot if isinstance(bot, Failed) else None
 
     async def send(self, part: Part, target: Target, media: Sequence[Material] = ()) -> AcceptedPart | Failed:
-        query = {"chat_id": target.chat}
+        query = address(target.chat)
         if isinstance(part, TextPart) and part.preview.disabled:
             query["disable_link_preview"] = "true"
-        answer = await self._api.call("POST", "/messages", target.token, query, message_body(part, media))
-        message_id = answer if isinstance(answer, Failed) else read(answer)
+        response = await self._api.call("POST", "/messages", target.token, query, message_body(part, media))
+        message_id = response if isinstance(response, Failed) else read(response)
         return message_id if isinstance(message_id, Failed) else AcceptedPart(provider_ids=(message_id,))
 
     async def upload(self, item: PlannedMedia, source: Source, target: Target) -> Held | Failed:
@@ -61,7 +68,27 @@ class MaxAdapter:
     ) -> AcceptedPart | Failed | None:
         return await find(self._api, part, target, since, other_than)
 
+    async def answer(
+        self, callback_id: str, token: Secret, *, notification: str = "", remove_buttons: bool = False
+    ) -> Failed | None:
+        """Answer a pressed button: show a notification, remove the buttons of its message, or both; one is required.
+
+        Takes a slot of the chat, like a message. What becomes of it changes nothing, so it is tried once.
+        """
+        return await answer(self._api, callback_id, token, notification=notification, remove_buttons=remove_buttons)
+
+    async def subscriptions(self, token: Secret) -> tuple[WebhookSubscription, ...] | Failed:
+        """The webhooks of the bot; with none it gets its updates nowhere."""
+        return await list_subscriptions(self._api, token)
+
+    async def subscribe(self, token: Secret, url: str, types: Sequence[str], secret: Secret) -> Failed | None:
+        """Subscribe a webhook, or change one with the same URL; MAX sends ``secret`` with every update."""
+        return await subscribe(self._api, token, url, types, secret)
+
+    async def unsubscribe(self, token: Secret, url: str) -> Failed | None:
+        return await unsubscribe(self._api, token, url)
+
     async def _ask(self, token: Secret, within: timedelta | None = None) -> str | Failed:
-        answer = await self._api.call("GET", "/me", token, within=within)
-        bot = answer if isinstance(answer, Failed) else parse(answer, _me)
+        response = await self._api.call("GET", "/me", token, within=within)
+        bot = response if isinstance(response, Failed) else parse(response, _me)
         return certain(bot) if isinstance(bot, Failed) else str(bot.user_id)

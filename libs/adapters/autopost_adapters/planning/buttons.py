@@ -34,13 +34,38 @@ def _rows(rows: Rows, limits: ButtonLimits) -> Iterator[Iterator[Problem]]:
 
 
 def _row_problems(row: Sequence[Button], field: str, limits: ButtonLimits) -> Iterator[Problem]:
-    if len(row) > limits.per_row:
-        yield Problem("too_many_buttons", field, f"{len(row)} buttons in a row, at most {limits.per_row} are allowed")
+    most = _most_in(row, limits)
+    if len(row) > most:
+        yield Problem("too_many_buttons", field, f"{len(row)} buttons in a row, at most {most} are allowed")
     for button in row:
-        if not is_visible(button.text):
+        if button.kind not in limits.kinds:
+            yield Problem("buttons_unsupported", field, f"{button.kind} buttons do not exist on this platform")
+        elif not is_visible(button.text):
             yield Problem("validation_failed", field, "a button has no visible text")
-        if wrong := _wrong_url(button.url, limits):
+        elif limits.text is not None and len(button.text) > limits.text:
+            yield Problem("validation_failed", field, f"the text of a button is longer than {limits.text} characters")
+        elif wrong := _wrong_effect(button, limits):
             yield Problem("validation_failed", field, wrong)
+
+
+def _most_in(row: Sequence[Button], limits: ButtonLimits) -> int:
+    has_link = any(button.kind == "link" for button in row)
+    return limits.per_row if has_link or limits.per_row_without_links is None else limits.per_row_without_links
+
+
+def _wrong_effect(button: Button, limits: ButtonLimits) -> str | None:
+    """What is wrong with what the button does."""
+    match button.kind:
+        case "link":
+            return _wrong_url(button.url, limits)
+        case "say":
+            return None
+        case "callback":
+            if not button.payload:
+                return "a callback button has no payload"
+            if limits.payload is not None and len(button.payload) > limits.payload:
+                return f"the payload of a button is longer than {limits.payload} characters"
+            return None
 
 
 def _wrong_url(url: str, limits: ButtonLimits) -> str | None:

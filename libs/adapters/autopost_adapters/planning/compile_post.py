@@ -9,7 +9,18 @@ when the texts have no other problem.
 from collections.abc import Sequence
 
 from autopost_contracts.payload import Button, Content, Flags
-from autopost_contracts.plan import PLAN_VERSION, Compiled, MediaPart, Part, Plan, Preview, Problem, Profile, TextPart
+from autopost_contracts.plan import (
+    BOT_PLAN_VERSION,
+    PLAN_VERSION,
+    Compiled,
+    MediaPart,
+    Part,
+    Plan,
+    Preview,
+    Problem,
+    Profile,
+    TextPart,
+)
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -105,8 +116,9 @@ def _plan(material: _Material, measure: Measure, asked: Options, settings: Setti
     if layout.problems:
         return layout.problems
     parts = _with_buttons(layout.parts, material.buttons, settings.buttons_text.strip(), limits)
+    only_links = all(button.kind == "link" for row in material.buttons for button in row)
     return Plan(
-        version=PLAN_VERSION,
+        version=PLAN_VERSION if only_links else BOT_PLAN_VERSION,
         platform=limits.platform,
         parts=tuple(shown.dress(part) for part in parts),
         thread=shown.thread,

@@ -41,7 +41,14 @@ class TextLimits(Struct, frozen=True, kw_only=True):
 class ButtonLimits(Struct, frozen=True, kw_only=True):
     rows: int
     per_row: int
+    """In a row with a link, or where the platform makes no difference."""
+    per_row_without_links: int | None = None
     total: int
+    kinds: frozenset[str] = frozenset({"link"})
+    """Of ``Button.kind``."""
+    text: int | None = None
+    payload: int | None = None
+    """Characters."""
     encoded: int | None = None
     """Bytes of all buttons as JSON."""
     schemes: frozenset[str]

@@ -22,6 +22,7 @@ from autopost_contracts.payload import (
     MediaType,
     Medium,
     ParseMode,
+    PostButton,
     PostRequest,
 )
 from msgspec import Struct
@@ -244,19 +245,19 @@ def canonical_url(text: str) -> str | None:
     return None
 
 
-def _rows(buttons: tuple[Button | tuple[Button, ...], ...]) -> tuple[tuple[Button, ...], ...]:
+def _rows(buttons: tuple[PostButton | tuple[PostButton, ...], ...]) -> tuple[tuple[Button, ...], ...]:
     """A button outside a row becomes its own row."""
     rows = (_row(row, f"buttons[{place}]") for place, row in enumerate(buttons))
     return tuple(row for row in rows if row)
 
 
-def _row(row: Button | tuple[Button, ...], field: str) -> tuple[Button, ...]:
-    if isinstance(row, Button):
+def _row(row: PostButton | tuple[PostButton, ...], field: str) -> tuple[Button, ...]:
+    if isinstance(row, PostButton):
         return (_button(row, field),)
     return tuple(_button(button, f"{field}[{place}]") for place, button in enumerate(row))
 
 
-def _button(button: Button, field: str) -> Button:
+def _button(button: PostButton, field: str) -> Button:
     """The encoded URL must fit the limit too, because readers of a plan rely on it."""
     url = _url(button.url, f"{field}.url")
     if len(url) > LONGEST_LINK:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from autopost_adapters.planning.settings import UploadPolicy
 from autopost_contracts.ids import WorkspaceId
-from autopost_contracts.payload import Button, Content, ParseMode, PostRequest
+from autopost_contracts.payload import Content, ParseMode, PostButton, PostRequest
 from autopost_contracts.plan import Profile
 from autopost_runtime.lifecycle.fair_slots import QueueFull
 from autopost_runtime.workers.worker_process import TooComplex, WorkerProcesses
@@ -26,12 +26,10 @@ from autopost_ingest.posts.worker_calls import (
     PlanMade,
     compile_call,
     normalize_call,
-    packed,
     plan_made,
     read_post_call,
     read_update_call,
     render_call,
-    unpacked,
 )
 from autopost_ingest.request.bot_update import BotUpdate, read_update
 from autopost_ingest.request.post_request import read_post
@@ -86,7 +84,7 @@ class Offload:
     async def normalize(self, workspace: WorkspaceId, request: PostRequest) -> Normalized:
         if self._workers is None or _is_quickly_normalized(request):
             return normalize(request)
-        return unpacked((await self._call(self._workers, normalize_call, request, workspace)).value())
+        return (await self._call(self._workers, normalize_call, request, workspace)).value()
 
     async def render(
         self, workspace: WorkspaceId, normalized: Normalized, profiles: tuple[Profile, ...]
@@ -156,9 +154,9 @@ def _is_quickly_normalized(request: PostRequest) -> bool:
     return texts // 2 + addresses <= SMALL_ADDRESSES
 
 
-def _buttons(request: PostRequest) -> Iterator[Button]:
+def _buttons(request: PostRequest) -> Iterator[PostButton]:
     for row in request.buttons:
-        yield from (row,) if isinstance(row, Button) else row
+        yield from (row,) if isinstance(row, PostButton) else row
 
 
 def _plans(normalized: Normalized, *profiles: Profile) -> Iterator[PlanMade]:
@@ -203,7 +201,7 @@ def _calls(normalized: Normalized, profiles: Sequence[Profile]) -> Iterator[Comp
     """Split the work into calls that take well under a second."""
     if not profiles:
         return
-    post, size = packed(normalized), max(_size(normalized.content), TEMPLATE_SIZE)
+    size = max(_size(normalized.content), TEMPLATE_SIZE)
     most = max(1, CALL_SIZE // size)
     for first in range(0, len(profiles), most):
-        yield CompileCall(post, tuple(profiles[first : first + most]))
+        yield CompileCall(normalized, tuple(profiles[first : first + most]))

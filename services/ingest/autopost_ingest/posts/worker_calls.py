@@ -6,11 +6,10 @@ An expected refusal is returned as a value, because only the class name of an ex
 from typing import Generic, TypeVar
 
 import msgspec
-from autopost_contracts.payload import Button, PostRequest
+from autopost_contracts.payload import PostRequest
 from autopost_contracts.plan import Compiled, Problem, Profile
 from autopost_runtime.http.web import HttpProblem
 from msgspec import Struct
-from msgspec.structs import replace
 
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.posts.compile import compile_all, rendering
@@ -21,15 +20,8 @@ from autopost_ingest.request.post_request import read_post
 Value = TypeVar("Value")
 
 
-class Packed(Struct, frozen=True):
-    """A normalised post, serialisable. Buttons are separate: their URLs may be longer than in a request."""
-
-    normalized: Normalized
-    buttons: tuple[tuple[tuple[str, str], ...], ...]
-
-
 class CompileCall(Struct, frozen=True):
-    post: Packed
+    post: Normalized
     profiles: tuple[Profile, ...]
 
 
@@ -98,26 +90,15 @@ def read_update_call(body: bytes) -> CallResult[UpdateRead]:
         return CallResult(fault=CallError(reason=str(exc)))
 
 
-def packed(normalized: Normalized) -> Packed:
-    content = normalized.content
-    buttons = tuple(tuple((button.text, button.url) for button in row) for row in content.buttons)
-    return Packed(replace(normalized, content=replace(content, buttons=())), buttons)
-
-
-def unpacked(post: Packed) -> Normalized:
-    buttons = tuple(tuple(Button(text, url) for text, url in row) for row in post.buttons)
-    return replace(post.normalized, content=replace(post.normalized.content, buttons=buttons))
-
-
-def normalize_call(request: PostRequest) -> CallResult[Packed]:
+def normalize_call(request: PostRequest) -> CallResult[Normalized]:
     try:
-        return CallResult(packed(normalize(request)))
+        return CallResult(normalize(request))
     except InvalidPost as exc:
         return CallResult(fault=CallError(reason=exc.reason, field=exc.field))
 
 
 def compile_call(call: CompileCall) -> tuple[PlanMade, ...]:
-    return tuple(map(plan_made, compile_all(unpacked(call.post), call.profiles)))
+    return tuple(map(plan_made, compile_all(call.post, call.profiles)))
 
 
 def plan_made(compiled: Compiled) -> PlanMade:
@@ -133,5 +114,4 @@ def plan_made(compiled: Compiled) -> PlanMade:
 
 def render_call(call: CompileCall) -> tuple[bytes, ...]:
     """Each rendering as the JSON that is stored."""
-    normalized = unpacked(call.post)
-    return tuple(msgspec.json.encode(rendering(normalized, profile)) for profile in call.profiles)
+    return tuple(msgspec.json.encode(rendering(call.post, profile)) for profile in call.profiles)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 from autopost_contracts.ids import WorkspaceId
-from autopost_contracts.payload import Button, MediaItem, PostRequest
+from autopost_contracts.payload import MediaItem, PostButton, PostRequest
 from autopost_runtime.telemetry import tracing as telemetry
 from msgspec.structs import replace
 
@@ -29,7 +29,7 @@ def request_of(item: Item, options: SourceOptions, *, with_media: bool = True) -
         parse_mode="HTML",
         links=(url,) if url and linked else (),
         media=_media(item, options) if with_media else (),
-        buttons=(Button(options.button, url),) if url and options.button else (),
+        buttons=(PostButton(options.button, url),) if url and options.button else (),
         tags=_tags(item, options),
         routing=options.routing,
         silent=options.silent,

@@ -4,7 +4,7 @@ import re
 from datetime import UTC
 
 import msgspec
-from autopost_contracts.payload import EARLIEST, LATEST, Button, MediaItem, PostRequest, Routing
+from autopost_contracts.payload import EARLIEST, LATEST, MediaItem, PostButton, PostRequest, Routing
 from autopost_runtime.config.suggestions import suggest
 from autopost_runtime.http.strict_json import HINT, MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
 from autopost_runtime.http.web import HttpProblem
@@ -26,7 +26,12 @@ _HINT_KEY = f'"{HINT}"'.encode()
 _WHERE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _VALUE = re.compile(r"value '(?P<value>.*)'", re.DOTALL)
 _INDEX = re.compile(r"\[[^]]*\]")
-_OBJECTS: dict[str, type[msgspec.Struct]] = {"": PostRequest, "media": MediaItem, "buttons": Button, "routing": Routing}
+_OBJECTS: dict[str, type[msgspec.Struct]] = {
+    "": PostRequest,
+    "media": MediaItem,
+    "buttons": PostButton,
+    "routing": Routing,
+}
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>[^`]*)`")
 
 
