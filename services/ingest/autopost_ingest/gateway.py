@@ -28,6 +28,10 @@ class StoredUpdate(Struct, frozen=True, kw_only=True):
 
     verdict: Literal["stored", "duplicate", "rate_limited", "workspace_disabled", "endpoint_disabled"]
     retry_after_ms: int = 0
+    chat_id: str = ""
+    """The chat that it was stored under."""
+    answer: bool = False
+    """The bot has to answer it."""
     seq: int | None = None
     """The number of the change in its chat, if the chat shows the update."""
 

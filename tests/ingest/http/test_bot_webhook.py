@@ -32,8 +32,8 @@ def message(mid: str = "mid.1", chat: int = 7, **body: Any) -> dict[str, Any]:
     }
 
 
-def callback(number: str = "c1") -> dict[str, Any]:
-    told = {"callback_id": number, "user": {"user_id": 9}, "payload": "p", "timestamp": 1}
+def callback(number: str = "c1", at: int = 1) -> dict[str, Any]:
+    told = {"callback_id": number, "user": {"user_id": 9}, "payload": "p", "timestamp": at}
     return {"update_type": "message_callback", "timestamp": 1, "callback": told, "message": message()["message"]}
 
 
@@ -57,8 +57,15 @@ class Hook:
         return [tuple(row) for row in json.loads(rows or "[]")]
 
 
+BOT = (
+    "INSERT INTO bot_settings (workspace_id, auth_ref, rate_group) "
+    "SELECT workspace_id, auth_ref, auth_ref FROM credential_bindings WHERE platform = 'max' ON CONFLICT DO NOTHING"
+)
+
+
 @pytest.fixture
 async def hook(seeded_database: Database) -> AsyncIterator[Hook]:
+    await seeded_database.pool.execute(BOT)
     async with opened(seeded_database) as client:
         yield Hook(client)
 
@@ -67,8 +74,8 @@ async def hook(seeded_database: Database) -> AsyncIterator[Hook]:
     ("update", "row"),
     [
         (message("mid.5"), ("7", "mid.5", "message_created", True)),
-        (callback("c9"), ("7", "cb:c9", "message_callback", True)),
-        (callback("c9") | {"message": None}, ("user:9", "cb:c9", "message_callback", True)),
+        (callback("c9"), ("7", "cb:c9:1", "message_callback", True)),
+        (callback("c9") | {"message": None}, ("user:9", "cb:c9:1", "message_callback", True)),
         (STARTED, ("7", "start:7:5", "bot_started", True)),
     ],
     ids=["a message", "a button", "a button of a message that is gone", "a start"],
@@ -112,6 +119,91 @@ async def test_what_nobody_answers_counts_as_done_and_wakes_nobody(hook: Hook) -
     assert [row[3] for row in await hook.inbox()] == [False]
     assert await hook.client.sql("SELECT count(*) FROM bot_backlog()") == 0
     assert hook.client.ear.heard == []
+
+
+async def test_two_presses_on_one_keyboard_are_two_updates_and_each_is_one(hook: Hook) -> None:
+    """The callback id names the keyboard, not the press."""
+    answers = [await hook.post(callback("kbd", at)) for at in (1_000, 2_000, 1_000)]
+
+    assert [answer.json()["status"] for answer in answers] == ["stored", "stored", "duplicate"]
+    assert [row[1] for row in await hook.inbox()] == ["cb:kbd:1000", "cb:kbd:2000"]
+
+
+async def test_a_press_on_a_message_that_is_gone_belongs_to_the_same_dialog(hook: Hook) -> None:
+    await hook.post(message())
+
+    await hook.post(callback() | {"message": None})
+
+    assert [row[0] for row in await hook.inbox()] == ["7", "7"]
+
+
+@pytest.mark.parametrize(
+    ("update", "stored"),
+    [
+        (message(), ["9", "dialog", 1, "116327994376978687"]),
+        (callback(at=3), ["9", "dialog", 3, None]),
+        (callback(at=3) | {"message": None}, ["9", None, 3, None]),
+        (STARTED, ["9", "dialog", 5, None]),
+        (message(seq=2**63 + 5), ["9", "dialog", 1, "9223372036854775813"]),
+        (message(seq="12x"), ["9", "dialog", 1, None]),
+    ],
+    ids=["a message", "a press", "a press without message", "a start", "a long number", "no number"],
+)
+async def test_who_wrote_and_when_is_stored_beside_the_update(
+    hook: Hook, update: dict[str, Any], stored: list[Any]
+) -> None:
+    await hook.post(update)
+
+    query = "SELECT jsonb_build_array(user_id, chat_type, provider_ts, provider_seq::text) FROM bot_inbox"
+    assert json.loads(await hook.client.sql(query)) == stored
+
+
+@pytest.mark.parametrize("at", [-1, 2**60, 1.5, "1", None, [1]])
+async def test_a_time_that_is_none_is_replaced_by_the_arrival(hook: Hook, at: Any) -> None:
+    update = message() | {"timestamp": at}
+    update["message"]["timestamp"] = at
+
+    answer = await hook.post(update)
+
+    assert answer.status_code == 200
+    assert await hook.client.sql("SELECT provider_ts > 1600000000000 FROM bot_inbox")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"sender": {"user_id": 5, "is_bot": True}}, "bot_sender"),
+        ({"recipient": {"chat_id": -70, "chat_type": "chat"}}, "not_a_dialog"),
+        ({"recipient": {"chat_id": -70, "chat_type": "channel"}, "sender": None}, "not_a_dialog"),
+    ],
+)
+async def test_bots_and_groups_are_stored_and_nobody_is_woken(hook: Hook, change: dict[str, Any], reason: str) -> None:
+    update = message()
+    update["message"] |= change
+
+    answer = await hook.post(update)
+
+    assert (answer.status_code, answer.json()) == (200, {"status": "stored"})
+    assert await hook.client.sql("SELECT ignored FROM bot_inbox") == reason
+    assert hook.client.ear.heard == []
+
+
+async def test_one_number_in_two_chats_is_two_updates(hook: Hook) -> None:
+    answers = [await hook.post(message("mid.1", chat)) for chat in (7, 8)]
+
+    assert [answer.json()["status"] for answer in answers] == ["stored", "stored"]
+
+
+async def test_a_customer_who_floods_the_bot_is_answered_200_and_stops_nobody(hook: Hook) -> None:
+    await hook.client.sql("UPDATE bot_settings SET chat_per_minute = 2")
+    await hook.client.sql("UPDATE workspace_endpoints SET ingress_rps = 4 WHERE kind = 'bot_webhook'")
+
+    flood = [await hook.post(message(f"mid.{number}", 7)) for number in range(20)]
+    other = await hook.post(message("mid.1", 8))
+
+    assert [answer.status_code for answer in flood] == [200] * 20
+    assert (other.status_code, other.json()["status"]) == (200, "stored")
+    assert hook.client.ear.heard == [WAKEUP] * 3
 
 
 async def test_an_edited_message_does_not_pass_for_the_first_one(hook: Hook) -> None:

@@ -10,6 +10,7 @@ from autopost_contracts.payload import PostRequest
 from autopost_contracts.plan import Compiled, Problem, Profile
 from autopost_runtime.http.web import HttpProblem
 from msgspec import Struct
+from msgspec.structs import replace
 
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.posts.compile import compile_all, rendering
@@ -70,22 +71,20 @@ def read_post_call(body: bytes) -> CallResult[PostRequest]:
         return CallResult(fault=CallError(reason=exc.reason, field=exc.field))
 
 
-class UpdateRead(Struct, frozen=True, kw_only=True):
-    kind: str
-    chat_id: str
-    key: str
+class UpdateRead(Struct, frozen=True):
+    """The body is JSON, because ingest only stores it; decoding could create a million lists."""
+
+    without_body: BotUpdate
     body: bytes
-    """JSON, because ingest only stores it; decoding could create a million lists."""
 
     def update(self) -> BotUpdate:
-        return BotUpdate(kind=self.kind, chat_id=self.chat_id, key=self.key, body=msgspec.Raw(self.body))
+        return replace(self.without_body, body=msgspec.Raw(self.body))
 
 
 def read_update_call(body: bytes) -> CallResult[UpdateRead]:
     try:
         read = read_update(body)
-        update = msgspec.json.encode(read.body)
-        return CallResult(UpdateRead(kind=read.kind, chat_id=read.chat_id, key=read.key, body=update))
+        return CallResult(UpdateRead(replace(read, body={}), msgspec.json.encode(read.body)))
     except InvalidUpdate as exc:
         return CallResult(fault=CallError(reason=str(exc)))
 

@@ -1,4 +1,4 @@
-"""Parse an update of MAX for the inbox: chat id, key, kind and a body that the database can store.
+"""Parse an update of MAX for the inbox: chat, person, key, kind, time and a body that the database can store.
 
 MAX unsubscribes a webhook that fails for hours, so no message of a customer may make it fail: any JSON is stored, and
 characters that the database cannot hold are replaced.
@@ -13,15 +13,28 @@ from msgspec import Raw, Struct
 
 PROVIDER = "max"
 LONGEST_KEY = 200
+LONGEST_SEQ = 20
+MOST_TIME = 2**53
+"""Milliseconds; a later time is none."""
 ANSWERED = frozenset({"message_created", "message_callback", "bot_started"})
 """Kinds that the bot answers; all others are only stored."""
 
 
-class BotUpdate(Struct, frozen=True, kw_only=True):
+class BotUpdate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     chat_id: str
+    """``user:`` and the number of the person where no chat is named: a press on a button whose message is gone."""
     key: str
     body: dict[str, Any] | Raw
+    user_id: str | None = None
+    """Who wrote or pressed."""
+    is_bot: bool = False
+    """Another bot did."""
+    chat_type: str | None = None
+    provider_ts: int | None = None
+    """When it happened, in milliseconds."""
+    provider_seq: str | None = None
+    """The place of a message among those of its chat; larger than JSON numbers can be."""
 
     @property
     def answer(self) -> bool:
@@ -39,7 +52,18 @@ def read_update(body: bytes) -> BotUpdate:
         if not isinstance(update, dict):
             raise InvalidUpdate("the body must be a JSON object")
         kind = _short(_string(update.get("update_type")) or "unknown")
-        return BotUpdate(kind=kind, chat_id=_short(_chat(update)), key=_short(_key(kind, update)), body=update)
+        person = _person(kind, update)
+        return BotUpdate(
+            kind=kind,
+            chat_id=_short(_chat(update)),
+            key=_short(_key(kind, update)),
+            body=update,
+            user_id=_short(_string(_at(person, "user_id")) or _string(update.get("user_id"))) or None,
+            is_bot=_at(person, "is_bot") is True,
+            chat_type=_chat_type(kind, update),
+            provider_ts=_time(kind, update),
+            provider_seq=_seq(kind, update),
+        )
     except (ValueError, RecursionError) as exc:
         raise InvalidUpdate(f"the body is not valid JSON: {type(exc).__name__}") from None
 
@@ -50,7 +74,7 @@ def _key(kind: str, update: dict[str, Any]) -> str:
         case "message_created" if mid := _string(_at(update, "message", "body", "mid")):
             return mid
         case "message_callback" if callback := _string(_at(update, "callback", "callback_id")):
-            return f"cb:{callback}"
+            return f"cb:{callback}:{_string(_at(update, 'callback', 'timestamp'))}"  # the id is that of the keyboard
         case "bot_started" if when := _string(update.get("timestamp")):
             return f"start:{_chat(update)}:{when}"
         case _:
@@ -69,6 +93,35 @@ def _chat(update: dict[str, Any]) -> str:
     )
     person = next(filter(None, map(_string, people)), "")
     return f"user:{person}" if person else ""
+
+
+def _person(kind: str, update: dict[str, Any]) -> Any:
+    match kind:
+        case "message_callback":
+            return _at(update, "callback", "user")
+        case "bot_started" | "bot_stopped":
+            return update.get("user")
+        case _:
+            return _at(update, "message", "sender")
+
+
+def _chat_type(kind: str, update: dict[str, Any]) -> str | None:
+    """Only a dialog can be started or stopped."""
+    if kind in ("bot_started", "bot_stopped"):
+        return "dialog"
+    return _short(_string(_at(update, "message", "recipient", "chat_type"))) or None
+
+
+def _time(kind: str, update: dict[str, Any]) -> int | None:
+    """A press is later than its message."""
+    place = {"message_created": "message", "message_callback": "callback"}.get(kind, "")
+    times = (_at(update, place, "timestamp"), update.get("timestamp"))
+    return next((at for at in times if type(at) is int and 0 <= at <= MOST_TIME), None)
+
+
+def _seq(kind: str, update: dict[str, Any]) -> str | None:
+    seq = _string(_at(update, "message", "body", "seq")) if kind == "message_created" else ""
+    return seq if seq.isascii() and seq.isdigit() and len(seq) <= LONGEST_SEQ else None
 
 
 def _at(value: Any, *names: str) -> Any:
