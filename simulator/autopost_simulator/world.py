@@ -28,6 +28,8 @@ CHAT_LIMITS: dict[ChatType, tuple[Limit, ...]] = {
 }
 MAX_CHAT_LIMITS = (Limit(2, 1.0),)
 
+_SIDE = 1 << 40
+
 
 @dataclass(slots=True, kw_only=True)
 class Bot:
@@ -81,6 +83,8 @@ class Chat:
     migrated_to: int | None = None
     pinned: list[int] = field(default_factory=list)
     posts: dict[int, ChatPost] = field(default_factory=dict)
+    removed: dict[int, ChatPost] = field(default_factory=dict)
+    """Still on the screen of somebody, who may press their buttons."""
     last_id: int = 0
 
     def show(self, post: ChatPost) -> None:
@@ -88,6 +92,12 @@ class Chat:
         self.last_id = max(self.last_id, post.id)
         if len(self.posts) > POSTS_KEPT:
             del self.posts[next(iter(self.posts))]
+
+    def remove(self, post: ChatPost) -> None:
+        del self.posts[post.id]
+        self.removed[post.id] = post
+        if len(self.removed) > POSTS_KEPT:
+            del self.removed[next(iter(self.removed))]
 
 
 class World:
@@ -123,11 +133,11 @@ class World:
         return chat
 
     def dialog(self, user_id: int) -> Chat | None:
-        """The MAX chat with one person; by default it has the id of the person."""
+        """The MAX chat with one person, who has another number than the chat."""
         for chat in self.chats.values():
             if chat.platform == "max" and chat.user_id == user_id:
                 return chat if chat.state != "not_found" else None
-        return self.chat("max", user_id) if self._open and user_id > 0 else None
+        return self.chat("max", other_side(user_id)) if self._open and user_id > 0 else None
 
     def clear(self) -> None:
         self.bots.clear()
@@ -163,9 +173,14 @@ def new_chat(platform: Platform, chat_id: int, type_: ChatType | None = None) ->
         id=chat_id,
         type=type_,
         title=f"{type_} {chat_id}",
-        user_id=chat_id if type_ == "dialog" else None,
+        user_id=other_side(chat_id) if type_ == "dialog" else None,
         limits=default_limits(platform, type_),
     )
+
+
+def other_side(number: int) -> int:
+    """The number of the dialog with a person, and of the person in a dialog: never equal, as in MAX."""
+    return number ^ _SIDE
 
 
 def likely_type(platform: Platform, chat_id: int) -> ChatType:

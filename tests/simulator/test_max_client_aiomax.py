@@ -200,7 +200,7 @@ def answering(bot: Bot) -> list[Any]:
 
 
 async def talk(client: Any, heard: list[Any]) -> None:
-    await client.control("chats", {"platform": "max", "id": 9, "type": "dialog", "limits": []})
+    await client.control("chats", {"platform": "max", "id": 9 ^ 1 << 40, "type": "dialog", "limits": []})
     await client.control("max/customers/9/start", {"payload": "ref"})
     await eventually(lambda: len(heard) == 1)
     await client.control("max/customers/9/write", {"text": "hello"})
@@ -210,13 +210,13 @@ async def talk(client: Any, heard: list[Any]) -> None:
     await eventually(lambda: len(heard) == 3)
 
     async def chosen() -> bool:
-        return "chosen" in await client.shown("max", 9)
+        return "chosen" in await client.shown("max", 9 ^ 1 << 40)
 
     await eventually(chosen)
 
 
 async def messages(client: Any) -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = (await client.ask("GET", "/_sim/chats/max/9/messages")).body["messages"]
+    shown: list[dict[str, Any]] = (await client.ask("GET", f"/_sim/chats/max/{9 ^ 1 << 40}/messages")).body["messages"]
     return shown
 
 

@@ -65,7 +65,7 @@ async def run(packages: Path, *arguments: str) -> dict[str, Any]:
 
 
 async def test_every_call_of_the_official_client_ends_as_it_should(client, packages, folder):
-    await client.control("chats", {"platform": "max", "id": 9, "type": "dialog", "limits": []})
+    await client.control("chats", {"platform": "max", "id": 9 ^ 1 << 40, "type": "dialog", "limits": []})
 
     results = await run(packages, client.base, TOKEN, str(CHANNEL), str(folder))
 
@@ -74,7 +74,7 @@ async def test_every_call_of_the_official_client_ends_as_it_should(client, packa
 
 
 async def test_the_official_client_uploads_a_video_in_pieces(client, packages, folder):
-    await client.control("chats", {"platform": "max", "id": 9, "type": "dialog", "limits": []})
+    await client.control("chats", {"platform": "max", "id": 9 ^ 1 << 40, "type": "dialog", "limits": []})
 
     await run(packages, client.base, TOKEN, str(CHANNEL), str(folder))
 

@@ -6,6 +6,8 @@ import base64
 import pytest
 
 CHANNEL = -7001
+DIALOG = 9 ^ 1 << 40
+"""The chat with person 9."""
 TOKEN = "max-token"
 ANN = {"first_name": "Ann", "last_name": "Lee"}
 
@@ -38,7 +40,7 @@ async def test_a_start_is_told_with_the_payload_of_the_link(client):
     assert update == {
         "update_type": "bot_started",
         "timestamp": 1772323200000,
-        "chat_id": 9,
+        "chat_id": DIALOG,
         "user_id": 9,
         "user_locale": "ru",
         "payload": "ref_7",
@@ -54,7 +56,7 @@ async def test_a_message_of_a_person_has_the_bot_as_recipient(client):
 
     message = update["message"]
     assert (update["update_type"], update["user_locale"]) == ("message_created", "ru")
-    assert message["recipient"] == {"chat_id": 9, "chat_type": "dialog", "user_id": bot_id}
+    assert message["recipient"] == {"chat_id": DIALOG, "chat_type": "dialog", "user_id": bot_id}
     assert (message["sender"]["user_id"], message["body"]["text"]) == (9, "hello")
     assert "attachments" not in message["body"]
 
@@ -99,6 +101,132 @@ async def test_a_pressed_button_comes_with_its_message(client):
     assert update["update_type"] == "message_callback"
     assert update["message"]["body"]["mid"] == mid
     assert (update["callback"]["payload"], update["callback"]["user"]["user_id"]) == ("yes", 9)
+
+
+async def press(client, mid, button, **body):
+    return (await do(client, "press", message_id=mid, button=button, **body)).body["update"]
+
+
+NO = {"type": "callback", "text": "No", "payload": "no"}
+
+
+async def test_all_presses_on_one_keyboard_have_one_callback_id_and_their_own_time(client, clock):
+    await do(client, "start")
+    mid = await with_buttons(client, YES, NO)
+
+    presses = []
+    for button in ("Yes", "No"):
+        presses.append((await press(client, mid, button))["callback"])
+        clock.advance(1)
+
+    shown = (await client.max("GET", f"/messages/{mid}")).body["body"]["attachments"][0]
+    assert {one["callback_id"] for one in presses} == {shown["callback_id"]}
+    assert presses[1]["timestamp"] - presses[0]["timestamp"] == 1000
+    assert [one["payload"] for one in presses] == ["yes", "no"]
+
+
+async def test_another_keyboard_has_another_callback_id(client):
+    await do(client, "start")
+    first, second = await with_buttons(client, YES), await with_buttons(client, YES)
+    await client.max("PUT", f"/messages?message_id={second}", json={"text": "choose"})
+
+    presses = [await press(client, mid, "Yes") for mid in (first, second)]
+    keyboard = [{"type": "inline_keyboard", "payload": {"buttons": [[YES, NO]]}}]
+    await client.max("PUT", f"/messages?message_id={second}", json={"text": "choose", "attachments": keyboard})
+    presses.append(await press(client, second, "Yes"))
+
+    assert len({one["callback"]["callback_id"] for one in presses}) == 3
+
+
+async def test_an_answer_goes_to_the_last_press_on_the_keyboard(client):
+    await do(client, "start")
+    mid = await with_buttons(client, YES, NO)
+    for button in ("Yes", "No"):
+        callback_id = (await press(client, mid, button))["callback"]["callback_id"]
+
+    await client.max("POST", f"/answers?callback_id={callback_id}", json={"notification": "seen"})
+
+    told = (await client.ask("GET", "/_sim/max/callbacks")).body["callbacks"]
+    assert [(one["payload"], one["notification"]) for one in told] == [("yes", None), ("no", "seen")]
+
+
+@pytest.mark.parametrize("who", ["bot", "person"])
+async def test_a_press_on_a_removed_message_has_no_message(client, who):
+    await do(client, "start")
+    mid = await with_buttons(client, YES)
+    if who == "bot":
+        await client.max("DELETE", f"/messages?message_id={mid}")
+    else:
+        await do(client, "remove", message_id=mid)
+
+    update = await press(client, mid, "Yes")
+
+    assert update["message"] is None
+    assert (update["callback"]["payload"], update["callback"]["user"]["user_id"]) == ("yes", 9)
+    assert "chat_id" not in update
+
+
+async def test_an_edited_message_keeps_its_number(client):
+    await do(client, "start")
+    mid = (await do(client, "write", text="hello")).body["update"]["message"]["body"]["mid"]
+
+    update = (await do(client, "edit", message_id=mid, text="hello!")).body["update"]
+
+    assert update["update_type"] == "message_edited"
+    assert (update["message"]["body"]["mid"], update["message"]["body"]["text"]) == (mid, "hello!")
+    assert await client.shown("max", DIALOG) == ["hello!"]
+
+
+async def test_a_removed_message_is_told_by_its_number(client):
+    await do(client, "start")
+    mid = (await do(client, "write", text="hello")).body["update"]["message"]["body"]["mid"]
+
+    update = (await do(client, "remove", message_id=mid)).body["update"]
+
+    assert {name: update[name] for name in ("update_type", "message_id", "chat_id", "user_id")} == {
+        "update_type": "message_removed",
+        "message_id": mid,
+        "chat_id": DIALOG,
+        "user_id": 9,
+    }
+    assert await client.shown("max", DIALOG) == []
+
+
+async def test_nobody_changes_the_words_of_others(client):
+    await do(client, "start")
+    mid = await with_buttons(client, YES)
+    await do(client, "add_bot", chat_id=-800, type="chat")
+    group = (await do(client, "write", 8, chat_id=-800, text="mine")).body["update"]["message"]["body"]["mid"]
+
+    answers = [
+        await do(client, "edit", message_id=mid, text="no"),
+        await do(client, "edit", message_id=group, text="no"),
+        await do(client, "remove", message_id=group),
+        await do(client, "remove", message_id="mid.none"),
+    ]
+
+    assert [answer.status for answer in answers] == [400] * 4
+
+
+async def test_another_bot_in_a_group_is_one(client):
+    await do(client, "add_bot", chat_id=-800, type="chat")
+
+    update = (await do(client, "write", 77, chat_id=-800, text="beep", is_bot=True)).body["update"]
+
+    assert update["message"]["recipient"] == {"chat_id": -800, "chat_type": "chat"}
+    assert update["message"]["sender"]["is_bot"] is True
+
+
+async def test_the_messages_of_a_dialog_are_listed_by_its_number_only(client):
+    await do(client, "start")
+    await client.max("POST", "/messages?user_id=9", json={"text": "hello"})
+
+    listed = await client.max("GET", f"/messages?chat_id={DIALOG}")
+    by_person = await client.max("GET", "/messages?user_id=9")
+
+    assert [one["body"]["text"] for one in listed.body["messages"]] == ["hello"]
+    assert listed.body["messages"][0]["sender"]["is_bot"] is True
+    assert by_person.status == 400
 
 
 async def test_a_message_button_speaks_for_the_person(client):
@@ -152,7 +280,7 @@ async def test_an_answer_to_nothing_fails(client):
 
 
 async def test_answers_share_the_rate_of_their_chat(client):
-    await client.control("chats", {"platform": "max", "id": 9, "limits": [{"count": 2, "per": 1}]})
+    await client.control("chats", {"platform": "max", "id": DIALOG, "limits": [{"count": 2, "per": 1}]})
     mid = await with_buttons(client, YES)
     pressed = await do(client, "press", message_id=mid, button="Yes")
     path = f"/answers?callback_id={pressed.body['update']['callback']['callback_id']}"
@@ -257,4 +385,4 @@ async def test_a_bot_edits_and_deletes_its_own_words_only(client):
     deleted = await client.max("DELETE", f"/messages?message_id={written}")
 
     assert [edited.body["success"], deleted.body["success"]] == [False, False]
-    assert await client.shown("max", 9) == ["mine"]
+    assert await client.shown("max", DIALOG) == ["mine"]

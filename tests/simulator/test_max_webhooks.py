@@ -87,6 +87,49 @@ async def test_updates_come_in_order_with_the_secret(client, receiver):
     assert {headers["X-Max-Bot-Api-Secret"] for headers in receiver.headers} == {"s3cret-header"}
 
 
+async def test_updates_come_in_copies_at_once(client, receiver):
+    await client.control("max/settings", {"webhook_copies": 5, "webhook_parallel": 5})
+    await subscribe(client, receiver.url)
+
+    await write(client, "one", "two")
+
+    assert sorted(await receiver.has(10)) == ["one"] * 5 + ["two"] * 5
+
+
+async def test_calls_in_parallel_do_not_wait_for_each_other(client, receiver):
+    await client.control("max/settings", {"webhook_parallel": 3})
+    await subscribe(client, receiver.url)
+    receiver.hang = True
+
+    await write(client, "one", "two", "three", "four")
+
+    assert sorted(await receiver.has(3)) == ["one", "three", "two"]
+
+
+async def test_a_kind_of_update_comes_late(client, receiver):
+    """A start that comes after the first message."""
+    await client.control("max/settings", {"webhook_delays": {"message_edited": 60.0}, "webhook_time_scale": 300.0})
+    await subscribe(client, receiver.url)
+
+    update = (await client.control("max/customers/9/write", {"text": "one"})).body["update"]
+    mid = update["message"]["body"]["mid"]
+    await client.control("max/customers/9/edit", {"message_id": mid, "text": "edited"})
+    await write(client, "two")
+
+    assert await receiver.has(3) == ["one", "two", "edited"]
+
+
+async def test_by_chance_later_updates_overtake_earlier_ones_the_same_way_each_time(client, receiver):
+    await client.control("max/settings", {"webhook_jitter": 0.3, "webhook_seed": 7})
+    await subscribe(client, receiver.url)
+    texts = [str(number) for number in range(12)]
+
+    await write(client, *texts)
+
+    assert sorted(await receiver.has(12), key=int) == texts
+    assert receiver.texts != texts
+
+
 async def test_without_a_secret_there_is_no_header(client, receiver):
     await subscribe(client, receiver.url)
 

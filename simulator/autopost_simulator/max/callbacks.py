@@ -1,18 +1,18 @@
 """Button callbacks, and the answers of bots: an edited message or a notification."""
 
-import secrets
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from autopost_simulator.exchange import ProviderCall
-from autopost_simulator.max import places
+from autopost_simulator.max import places, shapes
 from autopost_simulator.max.messages import Messages
 from autopost_simulator.max.new_message import NewMessageBody
 from autopost_simulator.max.operation_call import OperationCall
 from autopost_simulator.max.refusal import payload
-from autopost_simulator.world import Bot, World
+from autopost_simulator.world import Bot, Chat, ChatPost, World
 
 CALLBACKS_KEPT = 10_000
 
@@ -44,25 +44,29 @@ class Callback:
 
 
 class Callbacks:
+    """Presses in order. All presses on one keyboard have one id, so an answer goes to the last of them."""
+
     def __init__(self, world: World, messages: Messages) -> None:
         self._world = world
         self._messages = messages
-        self._by_id: dict[str, Callback] = {}
+        self._presses: deque[Callback] = deque(maxlen=CALLBACKS_KEPT)
         self.table = {"/answers": {"POST": self.answer}}
 
-    def press(self, bot: Bot, user_id: int, message_id: str, payload: str) -> Callback:
+    def press(self, chat: Chat, post: ChatPost, user_id: int, payload: str) -> Callback:
         callback = Callback(
-            id=secrets.token_urlsafe(48), bot=bot, user_id=user_id, message_id=message_id, payload=payload
+            id=shapes.callback_id(chat, post),
+            bot=post.bot,
+            user_id=user_id,
+            message_id=shapes.mid(chat.id, post.id),
+            payload=payload,
         )
-        self._by_id[callback.id] = callback
-        if len(self._by_id) > CALLBACKS_KEPT:
-            del self._by_id[next(iter(self._by_id))]
+        self._presses.append(callback)
         return callback
 
     def answer(self, bot: Bot, asked: OperationCall, call: ProviderCall) -> Any:
         body = _decode(asked.body)
-        callback = self._by_id.get(asked.query.get("callback_id", ""))
-        if callback is None or callback.bot is not bot:
+        callback = self._last(asked.query.get("callback_id", ""), bot)
+        if callback is None:
             return {"success": False, "message": "Callback not found"}
         place = places.find(self._world, callback.message_id)
         if place is None:
@@ -78,10 +82,14 @@ class Callbacks:
         return {"success": True}
 
     def describe(self) -> list[dict[str, Any]]:
-        return [callback.describe() for callback in self._by_id.values()]
+        return [callback.describe() for callback in self._presses]
 
     def clear(self) -> None:
-        self._by_id.clear()
+        self._presses.clear()
+
+    def _last(self, callback_id: str, bot: Bot) -> Callback | None:
+        found = (one for one in reversed(self._presses) if one.id == callback_id and one.bot is bot)
+        return next(found, None)
 
 
 def _decode(raw: bytes) -> AnswerBody:

@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 
 from autopost_simulator.impossible import Impossible
-from autopost_simulator.max.customer import Customers, Membership, Press, StartSpec, Write
+from autopost_simulator.max.customer import Customers, Edit, Membership, Press, Remove, StartSpec, Write
 from autopost_simulator.max.settings import SettingsSpec
 from autopost_simulator.max.state import MaxState
 from autopost_simulator.max.upload.files import FileState, MaxFile
@@ -59,6 +59,10 @@ class MaxControl:
                 update = self._customers.stop(user_id, msgspec.json.decode(body, type=StartSpec))
             case "write":
                 update = self._customers.write(user_id, msgspec.json.decode(body, type=Write), _origin(request))
+            case "edit":
+                update = self._customers.edit(user_id, msgspec.json.decode(body, type=Edit))
+            case "remove":
+                update = self._customers.remove(user_id, msgspec.json.decode(body, type=Remove))
             case "press":
                 update = self._customers.press(user_id, msgspec.json.decode(body, type=Press))
             case "add_bot":

@@ -1,10 +1,10 @@
-"""Actions of people in MAX: start or stop a bot, write to it, press buttons, add it to a chat or remove it.
+"""Actions of people in MAX: start or stop a bot, write to it, edit and remove, press buttons, add it to a chat.
 
-Every action becomes an update of the bot. A dialog has the person's id unless another
-is given, and all bots share it.
+Every action becomes an update of the bot. A dialog has another number than the person; all bots share it.
 """
 
 import hashlib
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -17,7 +17,7 @@ from autopost_simulator.max.events import Update
 from autopost_simulator.max.media import Kind
 from autopost_simulator.max.people import Person, PersonSpec
 from autopost_simulator.max.state import MaxState
-from autopost_simulator.world import Bot, Chat, ChatPost, ChatType, World, new_chat
+from autopost_simulator.world import Bot, Chat, ChatPost, ChatType, World, new_chat, other_side
 
 
 class StartSpec(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,6 +41,17 @@ class Write(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
     chat_id: int | None = None
     text: str = ""
     files: tuple[Enclosed, ...] = ()
+
+
+class Edit(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    message_id: str
+    text: str
+
+
+class Remove(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A message of the person, or in a dialog one of the bot."""
+
+    message_id: str
 
 
 class Press(PersonSpec, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,7 +96,7 @@ class Customers:
 
     def press(self, user_id: int, spec: Press) -> Update:
         person = self._stage.people.meet(user_id, spec)
-        place = places.find(self._world, spec.message_id)
+        place = places.on_screen(self._world, spec.message_id)
         if place is None:
             raise Impossible(f"message {spec.message_id} not found")
         chat, post = place
@@ -94,9 +105,29 @@ class Customers:
             return self._say(post.bot, person, chat, button["text"], [])
         if button["type"] != "callback":
             raise Impossible(f"a `{button['type']}` button sends nothing to the bot when it is pressed")
-        callback = self._stage.callbacks.press(post.bot, user_id, spec.message_id, button["payload"])
+        callback = self._stage.callbacks.press(chat, post, user_id, button["payload"])
         now = self._clock.now()
         return self._tell(post.bot, events.message_callback(chat, post, person, callback.id, callback.payload, now))
+
+    def edit(self, user_id: int, spec: Edit) -> Update:
+        chat, post = self._found(spec.message_id)
+        if _author(post) != self._stage.people.meet(user_id, spec).user_id:
+            raise Impossible("only the author may edit a message")
+        chat.posts[post.id] = edited = replace(post, text=spec.text)
+        return self._tell(post.bot, events.message_edited(chat, edited, self._clock.now()))
+
+    def remove(self, user_id: int, spec: Remove) -> Update:
+        person, (chat, post) = self._stage.people.meet(user_id, spec), self._found(spec.message_id)
+        if _author(post) != person.user_id and chat.user_id != person.user_id:
+            raise Impossible("only the author may remove a message of a group")
+        chat.remove(post)
+        return self._tell(post.bot, events.message_removed(chat, post, person, self._clock.now()))
+
+    def _found(self, message_id: str) -> tuple[Chat, ChatPost]:
+        place = places.find(self._world, message_id)
+        if place is None:
+            raise Impossible(f"message {message_id} not found")
+        return place
 
     def add_bot(self, user_id: int, spec: Membership) -> Update:
         bot, person = self._bot(spec.token), self._stage.people.meet(user_id, spec)
@@ -140,7 +171,7 @@ class Customers:
         ]
         if known:
             return known[0]
-        chat = new_chat("max", chat_id or person.user_id, "dialog")
+        chat = new_chat("max", chat_id or other_side(person.user_id), "dialog")
         chat.user_id, chat.title = person.user_id, person.name
         self._world.chats["max", chat.id] = chat
         return chat
@@ -150,6 +181,12 @@ class Customers:
         if chat is None:
             raise Impossible(f"chat {chat_id} not found")
         return chat
+
+
+def _author(post: ChatPost) -> int | None:
+    """``None``: a bot of the simulator."""
+    sender = post.extra.get("sender")
+    return sender["user_id"] if sender else None
 
 
 def _button(post: ChatPost, text: str) -> dict[str, Any]:

@@ -39,16 +39,26 @@ def message_created(chat: Chat, post: ChatPost, person: Person, now: datetime) -
     return _update("message_created", now, update | (_locale(person) if chat.type == "dialog" else {}))
 
 
+def message_edited(chat: Chat, post: ChatPost, now: datetime) -> Update:
+    return _update("message_edited", now, {"message": shapes.message(chat, post)})
+
+
+def message_removed(chat: Chat, post: ChatPost, person: Person, now: datetime) -> Update:
+    removed = {"message_id": shapes.mid(chat.id, post.id), "chat_id": chat.id, "user_id": person.user_id}
+    return _update("message_removed", now, removed)
+
+
 def message_callback(
     chat: Chat, post: ChatPost, person: Person, callback_id: str, payload: str, now: datetime
 ) -> Update:
+    """``message`` is null when the message was removed."""
     callback = {
         "timestamp": shapes.milliseconds(now),
         "callback_id": callback_id,
         "user": person.shape(now),
         "payload": payload,
     }
-    message = shapes.message(chat, post)
+    message = shapes.message(chat, post) if post.id in chat.posts else None
     return _update("message_callback", now, {"callback": callback, "message": message} | _locale(person))
 
 

@@ -72,7 +72,7 @@ class Messages:
         if wanted := asked.query.get("message_ids"):
             found = [places.find(self._world, message_id) for message_id in wanted.split(",")]
             return {"messages": [shapes.message_read(*place) for place in found if place]}
-        chat = places.addressee(self._world, asked)
+        chat = places.chat_called(self._world, asked.query.get("chat_id", ""))
         if chat.state != "no_rights":
             places.refuse_closed(chat)
         count = min(max(asked.integer("count") or 50, 1), 100)
@@ -125,7 +125,7 @@ class Messages:
         places.refuse_closed(chat)
         if chat.type == "dialog" and not shapes.written_by(post, bot):
             return _failed("Message was sent by somebody else")
-        del chat.posts[post.id]
+        chat.remove(post)
         return {"success": True}
 
     def _extra(self, attached: Attached, link: Result) -> Result:

@@ -16,6 +16,8 @@ class PersonSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     last_name: str | UnsetType | None = UNSET
     username: str | UnsetType | None = UNSET
     locale: str | UnsetType = UNSET
+    is_bot: bool | UnsetType = UNSET
+    """A bot of somebody else, in a group."""
 
 
 class Person(msgspec.Struct, kw_only=True):
@@ -24,6 +26,7 @@ class Person(msgspec.Struct, kw_only=True):
     last_name: str | None = None
     username: str | None = None
     locale: str = "ru"
+    is_bot: bool = False
 
     @property
     def name(self) -> str:
@@ -34,7 +37,7 @@ class Person(msgspec.Struct, kw_only=True):
         return {
             "user_id": self.user_id,
             **{name: value for name, value in named.items() if value is not None},
-            "is_bot": False,
+            "is_bot": self.is_bot,
             "last_activity_time": shapes.milliseconds(now),
             "name": self.name,
         }
@@ -46,7 +49,7 @@ class People:
 
     def meet(self, user_id: int, spec: PersonSpec) -> Person:
         person = self._by_id.setdefault(user_id, Person(user_id=user_id, first_name=f"Person {user_id}"))
-        for name in ("first_name", "last_name", "username", "locale"):
+        for name in ("first_name", "last_name", "username", "locale", "is_bot"):
             value = getattr(spec, name)
             if value is not UNSET:
                 setattr(person, name, value)

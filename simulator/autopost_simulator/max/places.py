@@ -39,6 +39,14 @@ def find(world: World, message_id: str) -> Place | None:
     return (chat, post) if chat and post else None
 
 
+def on_screen(world: World, message_id: str) -> Place | None:
+    """Also a message that was removed: somebody may not have noticed."""
+    place = shapes.place_of(message_id)
+    chat = world.chats.get(("max", place[0])) if place else None
+    post = (chat.posts.get(place[1]) or chat.removed.get(place[1])) if chat and place else None
+    return (chat, post) if chat and post else None
+
+
 def refuse_closed(chat: Chat) -> None:
     if chat.state == "no_rights":
         raise named("no_write_right", id=chat.id)

@@ -113,7 +113,7 @@ def body(where: Chat, post: ChatPost) -> dict[str, Any]:
     shape: dict[str, Any] = {"mid": mid(where.id, post.id), "seq": post.id}
     if post.text:
         shape["text"] = post.text
-    keyboards = [{"callback_id": _callback_id(where, post)} | keyboard for keyboard in post.buttons]
+    keyboards = [{"callback_id": callback_id(where, post)} | keyboard for keyboard in post.buttons]
     if attachments := keyboards + post.extra.get("attachments", []):
         shape["attachments"] = attachments
     if post.markup:
@@ -121,8 +121,8 @@ def body(where: Chat, post: ChatPost) -> dict[str, Any]:
     return shape
 
 
-def _callback_id(where: Chat, post: ChatPost) -> str:
-    """The same as long as the keyboard is."""
+def callback_id(where: Chat, post: ChatPost) -> str:
+    """Of the keyboard, not of a press: the same for all of its buttons and everybody, as long as it does not change."""
     identity = f"{where.id}:{post.id}:".encode() + msgspec.json.encode(post.buttons)
     return base64.urlsafe_b64encode(hashlib.sha384(identity).digest()).decode()
 

@@ -77,7 +77,7 @@ const offer = (select, options) => {
 const showNotice = async () => {
   if (!pressed) return;
   const { callbacks } = await get("max/callbacks");
-  const notice = callbacks.find((callback) => callback.callback_id === pressed)?.notification;
+  const notice = callbacks.findLast((callback) => callback.callback_id === pressed)?.notification;
   if (!notice) return;
   pressed = null;
   const shown = element("p", "notice", notice);

@@ -2,8 +2,8 @@
 
 Only an answer with status 200 in time counts as success. A failed delivery is retried after 60 s, then after 2.5 times
 the previous delay, ten times at most; a webhook without a success for eight hours is unsubscribed. First attempts are
-made in order, one at a time; a failed delivery does not block later ones, so its retry is out of order.
-(MAX does not document whether it waits.)
+made in order, one at a time, unless the settings say otherwise; a failed delivery does not block later ones, so its
+retry is out of order. (MAX does not document whether it waits.)
 """
 
 import asyncio
@@ -58,7 +58,9 @@ class Webhooks:
         for subscription in self.of(bot):
             if subscription.wants(update):
                 self._published += 1
-                subscription.push(WebhookDelivery(due=time.monotonic(), number=self._published, update=update))
+                due = time.monotonic() + self._settings.webhook_delay(update["update_type"])
+                for _ in range(self._settings.webhook_copies):
+                    subscription.push(WebhookDelivery(due=due, number=self._published, update=update))
 
     def clear(self) -> None:
         for token, by_url in list(self._by_bot.items()):
@@ -74,10 +76,17 @@ class Webhooks:
             await self._session.close()
 
     async def _deliver_all(self, token: str, subscription: Subscription) -> None:
-        while (delivery := await self._next(subscription)) is not None:
-            await self._try(subscription, delivery)
-            if time.monotonic() >= self._gives_up(subscription):
-                break
+        running: set[asyncio.Task[None]] = set()
+        try:
+            while (delivery := await self._next(subscription)) is not None:
+                running.add(asyncio.create_task(self._try(subscription, delivery)))
+                if len(running) >= self._settings.webhook_parallel:
+                    _, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                if time.monotonic() >= self._gives_up(subscription):
+                    break
+        finally:
+            for call in running:
+                call.cancel()
         self.unsubscribe(token, subscription.url)
 
     async def _next(self, subscription: Subscription) -> WebhookDelivery | None:
