@@ -7,9 +7,11 @@ GRANT EXECUTE ON FUNCTION
     chat_ticket_key(uuid),
     check_writes(),
     list_actions(uuid, text),
+    note_webhooks(uuid, jsonb),
     read_credentials(uuid, text, text[]),
     resolve_endpoint(text, text),
     schema_version(),
     start_action(uuid, uuid, jsonb),
+    take_webhook_checks(interval, int),
     update_action(uuid, uuid, jsonb)
     TO autopost_bot;

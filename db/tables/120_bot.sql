@@ -39,9 +39,13 @@ CREATE TABLE bot_settings (
     cancel_words text[] NOT NULL DEFAULT '{отмена,отменить,стоп,сначала,меню}',
     -- Rises with each change of the rules and settings: see note_rules_changed.
     rules_seq bigint NOT NULL DEFAULT 0,
-    -- What the provider said when it was asked last where it sends updates to.
+    -- Where updates have to come to, as `autopost bot subscribe` said; null: anywhere.
+    webhook_url text,
+    -- Where the provider sends updates to: [{"url", "update_types"}]; when it was asked last; and since when it does not
+    -- send them to webhook_url. A provider unsubscribes a webhook that fails for hours.
     subscriptions jsonb,
     subscriptions_read_at timestamptz,
+    webhook_lost_at timestamptz,
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id),
     FOREIGN KEY (workspace_id, auth_ref, provider) REFERENCES credential_bindings (workspace_id, auth_ref, platform),

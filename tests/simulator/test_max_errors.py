@@ -36,9 +36,9 @@ async def with_a_dead_token(client):
 
 
 async def to_someone_who_stopped_the_bot(client):
-    await client.control("max/customers/228532008/start", {})
-    await client.control("max/customers/228532008/stop", {})
-    return await client.max("POST", "/messages?user_id=228532008", json={"text": "x"})
+    await client.control("max/customers/9/start", {"chat_id": 228532008})
+    await client.control("max/customers/9/stop", {})
+    return await client.max("POST", "/messages?user_id=9", json={"text": "x"})
 
 
 async def forwarded_from_a_closed_chat(client):

@@ -1,4 +1,4 @@
-"""`autopost bot actions | action start | action update | watch`."""
+"""`autopost bot actions | action start | action update | watch | subscribe | subscriptions | unsubscribe`."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from autopost_cli.bot.api import BotApi
+from autopost_cli.bot.webhook import subscribe, subscriptions, unsubscribe
 from autopost_cli.operate.operate import print_json, print_table
 from autopost_cli.schema.migrate import JSON
 
@@ -44,6 +45,10 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
 @click.group()
 def bot() -> None:
     """Show and change what the bot does in a chat: long-running actions, and the stream of a chat."""
+
+
+for command in (subscribe, subscriptions, unsubscribe):
+    bot.add_command(command)
 
 
 @bot.command()

@@ -145,6 +145,16 @@ class OperatorGateway:
     async def enable_channels(self, target: ChannelSelection) -> list[Row]:
         return await self._on("SELECT * FROM enable_channels($1, $2, $3, $4, $5, $6)", target)
 
+    async def read_bot_access(self, secret_hash: str | None) -> Row | None:
+        rows = await self._connection.fetch("SELECT * FROM read_bot_access($1, $2)", self.workspace, secret_hash)
+        return dict(rows[0]) if rows else None
+
+    async def set_bot_webhook(self, url: str | None) -> Row:
+        return await self._document("SELECT set_bot_webhook($1, $2, $3, $4)", url, *self._signed)
+
+    async def note_webhooks(self, subscriptions: list[Row]) -> None:
+        await self._connection.fetchval("SELECT note_webhooks($1, $2)", self.workspace, subscriptions)
+
     async def rotate_auth(self, channel: UUID, auth_ref: str, rate_group: str | None, force: bool) -> Row:
         query = "SELECT rotate_auth($1, $2, $3, $4, $5, $6, $7)"
         return await self._document(query, channel, auth_ref, rate_group, *self._signed, force)

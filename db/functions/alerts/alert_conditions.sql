@@ -3,7 +3,7 @@
 -- thresholds   {"dead", "failed_permanent", "paused_channels", "cooled_groups", "oldest_due", "pull_sources",
 --               "staged_posts", "bot_outbox", "bot_errors", "orphan_events", "relay_lag", "event_partitions",
 --               "refused_claims", "set_aside", "provider_waits", "open_circuits",
---               "bot_actions_expired"}: numbers,
+--               "bot_actions_expired", "bot_webhook"}: numbers,
 --              durations in seconds; null or missing switches a condition off. And "staged_deadline", in seconds too:
 --              how long the media of a post may take over all its attempts
 -- found        how many things the condition concerns; the function of each condition says what is counted
@@ -30,7 +30,7 @@ AS $$
             pull_sources bigint, staged_posts numeric, bot_outbox numeric, bot_errors bigint, orphan_events bigint,
             relay_lag numeric, event_partitions numeric, refused_claims numeric, staged_deadline numeric,
             set_aside bigint, provider_waits numeric, open_circuits bigint,
-            bot_actions_expired bigint)
+            bot_actions_expired bigint, bot_webhook numeric)
     )
     SELECT 'dead', c.workspace_id, c.found, t.dead, c.since, c.causes
     FROM t, condition_dead(t.dead) AS c
@@ -62,6 +62,9 @@ AS $$
     UNION ALL
     SELECT 'bot_actions_expired', c.workspace_id, c.found, t.bot_actions_expired, c.since, c.causes
     FROM t, condition_bot_actions_expired(t.bot_actions_expired) AS c
+    UNION ALL
+    SELECT 'bot_webhook', c.workspace_id, c.found, t.bot_webhook, c.since, c.causes
+    FROM t, condition_bot_webhook(make_interval(secs => t.bot_webhook::double precision)) AS c
     UNION ALL
     SELECT 'orphan_events', c.workspace_id, c.found, t.orphan_events, c.since, c.causes
     FROM t, condition_orphan_events(t.orphan_events) AS c

@@ -1,10 +1,15 @@
 """Wire the bot and run it."""
 
+from datetime import timedelta
+
+from autopost_adapters.max.send import MaxAdapter
 from autopost_contracts.subjects import Topology
+from autopost_runtime.http.client import HttpClient
 from autopost_runtime.http.web import serve
 from autopost_runtime.lifecycle.service import Service, run
 from autopost_runtime.nats.bus import open_bus
 from autopost_runtime.postgres.pool import open_database
+from autopost_runtime.secrets.credentials import Credentials
 from autopost_runtime.telemetry.logs import get_logger
 
 from autopost_bot.config import BotConfig, allow_open_files
@@ -12,13 +17,22 @@ from autopost_bot.gateway import Gateway
 from autopost_bot.http import application
 from autopost_bot.inbox import Inbox
 from autopost_bot.stream.hub import Hub
+from autopost_bot.webhook_checks import WebhookChecks
+
+PROVIDER_TIMEOUT = timedelta(seconds=10)
 
 
 async def work(config: BotConfig, service: Service) -> None:
     topology = Topology(config.nats_namespace)
     allow_open_files()
-    async with open_database(config, service) as database, open_bus(config, service) as bus:
+    async with (
+        open_database(config, service) as database,
+        open_bus(config, service) as bus,
+        HttpClient(ca_bundle=config.ca_bundle) as http,
+    ):
         gateway = Gateway(database)
+        platform = MaxAdapter(http, config.max_api_url, PROVIDER_TIMEOUT, PROVIDER_TIMEOUT)
+        checks = WebhookChecks(gateway, Credentials(gateway), platform, config.bot_webhook_interval)
         inbox = Inbox(gateway, config.poll_interval)
         hub = Hub(gateway, bus)
 
@@ -33,6 +47,7 @@ async def work(config: BotConfig, service: Service) -> None:
         service.spawn(bus.wakeups(topology.bot_wakeups, inbox.wake), "wakeups")
         service.spawn(bus.listen(topology.chats, hub.on_wakeup), "chats")
         service.spawn(hub.run(), "chat poll")
+        service.spawn(checks.run(), "webhook checks")
         app = application(gateway, bus, hub, stream_clients=config.stream_clients, cors_origins=config.origins)
         async with await serve(
             app,

@@ -1,13 +1,14 @@
 """The bot's database calls: one method per SQL function, no other SQL."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.http.endpoint_cache import Endpoint, EndpointKind
 from autopost_runtime.postgres.pool import Database
+from autopost_runtime.secrets.credentials import Credential
 from msgspec import Struct, convert
 
 
@@ -42,6 +43,14 @@ class Change(Struct, frozen=True):
     seq: int
     kind: Literal["message", "bot_action", "resync"]
     body: dict[str, Any] | None
+
+
+class WebhookCheck(Struct, frozen=True):
+    """A bot whose provider is to be asked where it sends the bot's updates to."""
+
+    workspace_id: WorkspaceId
+    provider: str
+    auth_ref: str
 
 
 class Gateway:
@@ -91,6 +100,20 @@ class Gateway:
 
     async def chat_heads(self, workspaces: Sequence[WorkspaceId], chat_ids: Sequence[str]) -> list[int]:
         return list(await self._database.fetchval("SELECT chat_heads($1, $2)", workspaces, chat_ids))
+
+    async def read_credential(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Credential | None:
+        row = await self._database.fetchrow(
+            "SELECT * FROM read_credentials($1, $2, $3)", workspace, platform, [auth_ref]
+        )
+        return None if row is None else convert(dict(row), Credential)
+
+    async def take_webhook_checks(self, older: timedelta, limit: int) -> list[WebhookCheck]:
+        rows = await self._database.fetch("SELECT * FROM take_webhook_checks($1, $2)", older, limit)
+        return [convert(dict(row), WebhookCheck) for row in rows]
+
+    async def note_webhooks(self, workspace: WorkspaceId, subscriptions: list[dict[str, Any]]) -> bool:
+        """Whether the provider sends updates where they have to come to."""
+        return bool(await self._database.fetchval("SELECT note_webhooks($1, $2)", workspace, subscriptions))
 
     async def ping(self) -> None:
         """Passes when the database answers and can write."""

@@ -11,6 +11,7 @@ from db.support.builders import Tenant, permanent, sent
 from db.support.circuits import no_answer
 from db.support.operators import Operator, dead, refused
 from db.support.operators import held as held_by_doubt
+from db.support.shop_bot import make_bot
 from harness.databases import Database
 from harness.eventually import eventually
 
@@ -135,6 +136,17 @@ async def expired_actions(tenant: Tenant, count: int) -> None:
     )
 
 
+async def lost_webhook(tenant: Tenant, seconds: int) -> None:
+    """The last update came so long ago."""
+    await make_bot(tenant)
+    await tenant.db.execute("SELECT note_webhooks($1, '[]')", tenant.workspace)
+    await tenant.db.execute(
+        "INSERT INTO bot_chats (workspace_id, chat_id, changed_at, minute_started_at) "
+        "SELECT $1, '7', t.at, t.at FROM (SELECT clock_timestamp() - $2::interval) AS t (at)",
+        *(tenant.workspace, timedelta(seconds=seconds)),
+    )
+
+
 async def orphans(tenant: Tenant, count: int) -> None:
     await tenant.db.executemany(
         "INSERT INTO missing_references (workspace_id, what, ref, events, first_event_id, first_event_at) "
@@ -171,6 +183,11 @@ ALL: dict[str, tuple[Arrange, Any, int, int, int, dict[str, Any]]] = {
     "bot_outbox": (unsent_reply, 5 * MINUTE, 4 * MINUTE, 6 * MINUTE, 1, {"name": "reply", "code": "timeout"}),
     "bot_errors": (bot_errors, 3, 3, 4, 4, {"name": "reply", "code": "forbidden", "count": 4}),
     "bot_actions_expired": (expired_actions, 5, 5, 6, 6, {"name": "summarize", "code": "timeout", "count": 6}),
+    "bot_webhook": (
+        lost_webhook,
+        *(60 * MINUTE, 59 * MINUTE, 61 * MINUTE, 1),
+        {"name": "webhook", "code": "not_subscribed"},
+    ),
     "set_aside": (set_aside, 3, 2, 3, 1, {"name": "claim", "code": "NumericValueOutOfRangeError 22003", "count": 3}),
     "provider_waits": (silenced, 60 * MINUTE, 59 * MINUTE, 61 * MINUTE, 1, {"name": "telegram bot"}),
     "orphan_events": (orphans, 2, 1, 2, 2, {"name": "missing delivery", "count": 1}),

@@ -36,6 +36,7 @@ def test_the_defaults_are_those_of_the_documents() -> None:
         ("bot_age", "7m", "bot_outbox", 420),
         ("bot_errors", "7", "bot_errors", 7),
         ("bot_actions_expired", "7", "bot_actions_expired", 7),
+        ("bot_webhook", "7m", "bot_webhook", 420),
         ("set_aside", "7", "set_aside", 7),
         ("provider_wait", "7m", "provider_waits", 420),
         ("orphan_events", "7", "orphan_events", 7),

@@ -16,7 +16,7 @@ from autopost_contracts.ids import WorkspaceId
 from msgspec import Struct
 
 from autopost_runtime.config.load import Secret
-from autopost_runtime.secrets.sealing import Label, Unopenable, read_keys
+from autopost_runtime.secrets.sealing import Label, SealingKeys, Unopenable, read_keys
 from autopost_runtime.telemetry.logs import get_logger
 
 REMEMBERED = timedelta(seconds=10)
@@ -101,7 +101,9 @@ class Credentials:
         workspace, platform, auth_ref = key
         binding = await self._bindings.read_credential(workspace, platform, auth_ref)
         try:
-            token = self._reveal(binding, Label(str(workspace), platform, auth_ref))
+            if binding is None:
+                raise Unopenable("no credential is bound to this name")
+            token = reveal(binding, Label(str(workspace), platform, auth_ref), self._environment, self._keys)
         except Unopenable as exc:
             get_logger().warning(
                 "credential.missing",
@@ -111,8 +113,6 @@ class Credentials:
                 reason=str(exc),
             )
             return None
-        if binding is None:
-            return None
         return Identity(
             token=token,
             bot_id=binding.bot_id,
@@ -120,22 +120,19 @@ class Credentials:
             rotated_at=binding.rotated_at,
         )
 
-    def _reveal(self, binding: Credential | None, label: Label) -> Secret:
-        if binding is None:
-            raise Unopenable("no credential is bound to this name")
-        kind, _, place = binding.secret_ref.partition(":")
-        match kind:
-            case "env":
-                return _given(self._environment.get(place, ""), f"the environment variable {place} is not set")
-            case "file":
-                return _given(_content(place), f"the file {place} is empty")
-            case _:
-                return self._open(binding.sealed or b"", label)
 
-    def _open(self, sealed: bytes, label: Label) -> Secret:
-        if self._keys is None:
+def reveal(bound: Credential, label: Label, environment: Mapping[str, str], keys: SealingKeys | None) -> Secret:
+    """Raises ``Unopenable`` with the reason, never with the secret."""
+    kind, _, place = bound.secret_ref.partition(":")
+    match kind:
+        case "env":
+            return _given(environment.get(place, ""), f"the environment variable {place} is not set")
+        case "file":
+            return _given(_content(place), f"the file {place} is empty")
+        case _ if keys is None:
             raise Unopenable("the token is encrypted and AUTOPOST_SECRETS_KEY is not set")
-        return self._keys.open(sealed, label)
+        case _:
+            return keys.open(bound.sealed or b"", label)
 
 
 def _content(place: str) -> str:

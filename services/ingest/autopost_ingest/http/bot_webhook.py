@@ -51,7 +51,7 @@ class BotWebhook:
         return endpoint
 
     async def _update_of(self, request: web.Request, endpoint: Endpoint) -> BotUpdate:
-        """Without the rate limit of this process: it knows no chats, so one customer would use up that of all others."""
+        """Without the rate limit of this process: it knows no chats, so one customer would use up the rate of all."""
         body = await self._admission.read(request, endpoint)
         try:
             return await self._admission.parser.read_update(endpoint.workspace_id, body)

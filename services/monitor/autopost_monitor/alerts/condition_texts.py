@@ -34,6 +34,9 @@ CONDITION_TEXTS: Mapping[str, ConditionText] = {
     "bot_actions_expired": ConditionText(
         "{count} actions of bots ran into their timeout within an hour", "autopost bot actions"
     ),
+    "bot_webhook": ConditionText(
+        "the platform does not send the bot its updates, and none came", "autopost bot subscriptions"
+    ),
     "set_aside": ConditionText("{count} jobs fail repeatedly and are set aside"),
     "provider_waits": ConditionText(
         "{count} rate groups or channels must wait for a long time (retry_after of their platform)"
@@ -65,6 +68,7 @@ def thresholds(config: AlertConfig) -> dict[str, Any]:
         "bot_outbox": _seconds(config.alert_bot_age),
         "bot_errors": config.alert_bot_errors,
         "bot_actions_expired": config.alert_bot_actions_expired,
+        "bot_webhook": _seconds(config.alert_bot_webhook),
         "set_aside": config.alert_set_aside,
         "provider_waits": _seconds(config.alert_provider_wait),
         "orphan_events": config.alert_orphan_events,

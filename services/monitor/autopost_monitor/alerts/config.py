@@ -54,6 +54,8 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
     """Alert above this number within ten minutes."""
     alert_bot_actions_expired: MoreThan | None = 5
     """Alert above this number within an hour."""
+    alert_bot_webhook: Duration | None = timedelta(hours=1)
+    """How long no update came, while the platform does not send them to the webhook of the bot."""
     alert_set_aside: Count | None = 3
     """Consecutive failures of one kind of work in one workspace."""
     alert_provider_wait: Duration | None = timedelta(hours=1)
