@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import httpx
 import msgspec
+from autopost_adapters.max.api import PUBLIC_URL
 from autopost_runtime.config.load import Secret
 
 TELEGRAM_TOKEN = re.compile(r"([0-9]+):.+")
-MAX_API = "https://platform-api2.max.ru"
 PATIENCE = 5.0
 
 
@@ -53,7 +53,7 @@ def _identify(platform: str, secret: Secret) -> str | None:
 
 
 def _ask_max(secret: Secret) -> str | None:
-    url = os.environ.get("AUTOPOST_MAX_API_URL") or MAX_API
+    url = os.environ.get("AUTOPOST_MAX_API_URL") or PUBLIC_URL
     try:
         answer = httpx.get(f"{url.rstrip('/')}/me", headers={"Authorization": secret.reveal()}, timeout=PATIENCE)
         return (

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 import msgspec
+from autopost_adapters.max.api import PUBLIC_URL
 from autopost_adapters.max.send import MaxAdapter
 from autopost_contracts.outcomes import Failed
 from autopost_runtime.config.load import ConfigError, Secret
@@ -17,7 +18,6 @@ from autopost_runtime.http.client import HttpClient
 from autopost_runtime.secrets.credentials import Credential, reveal
 from autopost_runtime.secrets.sealing import Label, Unopenable, read_keys
 
-from autopost_cli.auth.bot import MAX_API
 from autopost_cli.operate.gateway import OperatorGateway, Row
 from autopost_cli.operate.operate import CommonOptions, changing, print_json, print_table, reading, run
 from autopost_cli.operate.selection import operator_gateway
@@ -117,7 +117,7 @@ async def _bot(options: CommonOptions, secret: str | None = None) -> AsyncIterat
             )
         url = access.pop("webhook_url")
         token = _token(gateway, Credential(**access))
-        address = os.environ.get("AUTOPOST_MAX_API_URL") or MAX_API
+        address = os.environ.get("AUTOPOST_MAX_API_URL") or PUBLIC_URL
         yield _Bot(gateway, MaxAdapter(http, address, PATIENCE, PATIENCE), token, url)
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
+from autopost_adapters.max.api import PUBLIC_URL
 from autopost_runtime.config.load import ConfigError, HttpUrl, ServiceConfig
 from autopost_runtime.http.web import CONNECTIONS
 from msgspec import Meta
@@ -26,7 +27,7 @@ class BotConfig(ServiceConfig, frozen=True, kw_only=True):
     """Maximum of open connections beside the streams; further ones get 503."""
     connections_per_address: Annotated[int, Meta(ge=1)] | None = None
     """Not limited by default: behind a proxy all connections come from one address."""
-    max_api_url: HttpUrl = "https://platform-api2.max.ru"
+    max_api_url: HttpUrl = PUBLIC_URL
     ca_bundle: Path | None = None
     """Certificates in addition to those of the system; MAX has a certificate of the Russian Trusted Root CA."""
     bot_webhook_interval: Annotated[timedelta, Meta(ge=1)] = timedelta(minutes=10)

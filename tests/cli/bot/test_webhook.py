@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from autopost_adapters.max.send import MaxAdapter
+from autopost_bot.config import BotConfig
 from autopost_bot.gateway import Gateway
 from autopost_bot.webhook_checks import WebhookChecks
+from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpClient
+from autopost_runtime.postgres.pool import open_database
 from autopost_runtime.secrets.credentials import Credentials
 from autopost_simulator import Simulator, listening
 from db.support.builders import Tenant
@@ -67,8 +70,14 @@ async def shop(database: Database) -> AsyncIterator[Shop]:
         "INSERT INTO workspace_endpoints (workspace_id, kind, secret_hash) VALUES ($1, 'bot_webhook', $2)",
         *(tenant.workspace, sha256(SECRET.encode()).hexdigest()),
     )
-    async with listening(Simulator(open_to_all=True)) as url, HttpClient() as client, http_client() as http:
-        gateway = Gateway(database.pool)  # type: ignore[arg-type]  # what it uses of a pool is all it needs
+    config = BotConfig(database_url=Secret(database.url), database_pool=2)
+    async with (
+        listening(Simulator(open_to_all=True)) as url,
+        HttpClient() as client,
+        http_client() as http,
+        open_database(config, "bot") as pool,
+    ):
+        gateway = Gateway(pool)
         platform = MaxAdapter(client, f"{url}/max", timedelta(seconds=20), timedelta(seconds=20))
         checks = WebhookChecks(gateway, Credentials(gateway, {"TOKEN": TOKEN}), platform, INTERVAL)
         yield Shop(tenant, database, url, http, checks)

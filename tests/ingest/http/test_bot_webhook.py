@@ -223,6 +223,25 @@ async def test_of_many_copies_one_is_stored_all_are_answered_200_and_the_bot_is_
     assert set(await hook.client.sql(EVENTS)) == {"ingress_dedup_dropped"}
 
 
+async def test_of_fifty_copies_at_two_processes_one_is_stored(hook: Hook, seeded_database: Database) -> None:
+    async with opened(seeded_database) as second:
+        hooks = (hook, Hook(second))
+        answers = await asyncio.gather(*(hooks[number % 2].post(message()) for number in range(50)))
+
+    assert [answer.status_code for answer in answers] == [200] * 50
+    assert sorted(answer.json()["status"] for answer in answers) == ["duplicate"] * 49 + ["stored"]
+    assert len(await hook.inbox()) == 1
+
+
+async def test_an_edit_after_the_message_is_stored_and_nobody_answers_it(hook: Hook) -> None:
+    await hook.post(message())
+    await hook.post(message(text="hi!") | {"update_type": "message_edited"})
+
+    ignored = await hook.client.sql("SELECT jsonb_agg(jsonb_build_array(kind, ignored) ORDER BY ts) FROM bot_inbox")
+    assert json.loads(ignored) == [["message_created", None], ["message_edited", "unknown_kind"]]
+    assert hook.client.ear.heard == [WAKEUP]
+
+
 async def test_a_paused_workspace_stores_and_answers_200(hook: Hook) -> None:
     await hook.client.sql("UPDATE workspaces SET status = 'paused'")
 

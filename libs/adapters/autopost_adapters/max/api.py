@@ -14,6 +14,8 @@ from autopost_adapters.base import Http, MediaMissing, MediaUnreadable, Source
 from autopost_adapters.classify import of_upload_host, unreachable, without_bytes, without_token
 from autopost_adapters.multipart import multipart
 
+PUBLIC_URL = "https://platform-api2.max.ru"
+
 
 class Api(Struct, frozen=True):
     http: Http
