@@ -3,9 +3,12 @@
 The sizes: 2,000 posts per platform and format with ``AUTOPOST_FULL=1``. A miss is named by its seed.
 """
 
-from collections.abc import AsyncIterator, Iterable
+import ast
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise, zip_longest
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,12 +21,28 @@ from autopost_ingest.posts.normalize import normalize
 from autopost_runtime.http.client import HttpAnswer, HttpClient
 from harness.full import FULL
 
+from adapters import readers
 from adapters.conftest import PATIENT, adapter_at, simulated
 from adapters.readers import addresses, markdown, max_html, telegram_html
 from adapters.readers.authors import Post, long_post, post, without_languages
 from adapters.readers.entities import SPLITTABLE, Entity, Read, shown
 
 POSTS, LONG_POSTS = (2_000, 200) if FULL else (150, 5)
+
+
+def imported(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            yield f"{node.module}."
+        elif isinstance(node, ast.Import):
+            yield from (f"{alias.name}." for alias in node.names)
+
+
+def test_the_readers_share_no_code_with_what_they_judge() -> None:
+    own = ("adapters.readers.", "markdown_it.", *(f"{name}." for name in sys.stdlib_module_names))
+
+    for path in Path(readers.__file__).parent.glob("*.py"):
+        assert [name for name in imported(path.read_text()) if not name.startswith(own)] == [], path.name
 
 
 class Recorder:

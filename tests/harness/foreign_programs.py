@@ -4,6 +4,7 @@ A client that is missing fails its tests, because a simulator that no foreign cl
 """
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -19,8 +20,10 @@ import pytest
 
 NPM = Path(__file__).parent.parent / "simulator" / "npm"
 TELEBOT = Path(__file__).parent.parent / "simulator" / "go" / "telebot.go"
+TELEBOT_PIN = TELEBOT.with_name("telebot.sha256")
 GOPATH = Path("/usr/share/gocode")
 """Where Debian puts Go's libraries."""
+TELEBOT_SOURCES = GOPATH / "src/gopkg.in/telebot.v3"
 PATIENCE = 120
 
 
@@ -39,36 +42,41 @@ def npm_packages(config: pytest.Config) -> Path:
 
 def telebot_program(config: pytest.Config) -> Path:
     """The program in Go, built once per source."""
-    if shutil.which("go") is None or not (GOPATH / "src/gopkg.in/telebot.v3").is_dir():
+    if shutil.which("go") is None or not TELEBOT_SOURCES.is_dir():
         pytest.fail("telebot is missing; .ci/telebot installs it")
+    if (sources := telebot_digest()) != TELEBOT_PIN.read_text().strip():
+        pytest.fail(f"another telebot is installed; if its tests pass, write {sources} to {TELEBOT_PIN.name}")
 
     def build(folder: Path) -> None:
         environment = {
             "GOPATH": str(GOPATH),
             "GO111MODULE": "off",
             "GOCACHE": str(folder / "cache"),
-            "CGO_ENABLED": "0",
+            "CGO_ENABLED": "1" if shutil.which("gcc") else "0",  # with it, Debian's library of Go is compiled already
         }
         succeed(["go", "build", "-o", str(folder / "telebot"), str(TELEBOT)], folder, **environment)
         shutil.rmtree(folder / "cache")
 
-    return installed(config, "go", TELEBOT.read_bytes(), build) / "telebot"
+    return installed(config, "go", sources.encode() + TELEBOT.read_bytes(), build) / "telebot"
+
+
+def telebot_digest() -> str:
+    """Debian gives no lock file: its telebot is pinned by what is built of it."""
+    built = sorted(path for path in TELEBOT_SOURCES.glob("*.go") if not path.name.endswith("_test.go"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in built)).hexdigest()
 
 
 def installed(config: pytest.Config, kind: str, recipe: bytes, install: Callable[[Path], None]) -> Path:
-    """Elsewhere first: another worker may be doing the same."""
+    """By one worker, while the others wait; elsewhere first, because it may be interrupted."""
     parent = config.cache.mkdir(kind)
     ready = parent / hashlib.sha256(recipe).hexdigest()[:16]
-    if ready.exists():
-        return ready
-    with tempfile.TemporaryDirectory(dir=parent) as unfinished:
-        install(Path(unfinished))
-        try:
-            Path(unfinished).rename(ready)
-        except OSError:
-            assert ready.exists()
-        else:
-            Path(unfinished).mkdir()
+    with (parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not ready.exists():
+            with tempfile.TemporaryDirectory(dir=parent) as unfinished:
+                install(Path(unfinished))
+                Path(unfinished).rename(ready)
+                Path(unfinished).mkdir()
     return ready
 
 

@@ -1,11 +1,13 @@
 """``maxo``, another client somebody else wrote, used as it is: only the base URL is ours. It needs Python 3.12."""
 
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-pytest.importorskip("maxo", reason="maxo needs Python 3.12 or newer")
+if sys.version_info < (3, 12):
+    pytest.skip("maxo needs Python 3.12 or newer", allow_module_level=True)
 
 from maxo.bot.api_client import MaxApiClient
 from maxo.bot.methods import (

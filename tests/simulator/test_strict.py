@@ -33,6 +33,10 @@ def keyboard(**button):
             "`entities`: Expected `int`, got `str` - at `$[0].offset`",
         ),
         ({"reply_parameters": {"message": 1}}, "`reply_parameters`: Object contains unknown field `message`"),
+        (
+            {"reply_parameters": {"chat_id": True, "allow_sending_without_reply": True}},
+            "`reply_parameters`: Expected `int | str`, got `bool` - at `$.chat_id`",
+        ),
     ],
 )
 async def test_telegram_refuses_what_it_would_ignore(client, lenient, params, reason):

@@ -208,18 +208,41 @@ func refusal(err error) object {
 	return object{"raised": err.Error()}
 }
 
-// answer runs a bot. The webhook has a server of its own, because telebot's is bound to one port.
+// hooked is a webhook with a server of its own, because telebot's is bound to one port. The server waits until the
+// webhook is ready: telebot names it to Telegram before it has a channel to put updates into, and an update that comes
+// in between would hang for ever.
+type hooked struct {
+	*tele.Webhook
+	ready chan struct{}
+}
+
+func newHooked() *hooked {
+	hook := &hooked{&tele.Webhook{SecretToken: "s3cret"}, make(chan struct{})}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		<-hook.ready
+		hook.ServeHTTP(writer, request)
+	}))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	server.Listener = listener
+	server.Start()
+	hook.Endpoint = &tele.WebhookEndpoint{PublicURL: server.URL + "/hook"}
+	return hook
+}
+
+func (hook *hooked) Poll(bot *tele.Bot, updates chan tele.Update, stop chan struct{}) {
+	atOnce := make(chan struct{}, 1)
+	atOnce <- struct{}{}
+	hook.Webhook.Poll(bot, updates, atOnce)
+	close(hook.ready)
+	<-stop
+}
+
+// answer runs a bot.
 func answer(way, base, token string) {
 	var poller tele.Poller = &tele.LongPoller{Timeout: 10 * time.Second}
 	if way == "hook" {
-		hook := &tele.Webhook{SecretToken: "s3cret"}
-		server := httptest.NewUnstartedServer(http.HandlerFunc(hook.ServeHTTP))
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		must(err)
-		server.Listener = listener
-		server.Start()
-		hook.Endpoint = &tele.WebhookEndpoint{PublicURL: server.URL + "/hook"}
-		poller = hook
+		poller = newHooked()
 	}
 	bot, err := made(base, token, poller)
 	must(err)

@@ -23,7 +23,7 @@ _TYPES: dict[str, tuple[type[Any], ...]] = {
     "file": (str,),
     "chat": (int, str),
 }
-_REPORTED = re.compile(r"Object contains unknown field|Expected `(?:bool|int|float|str)`")
+_REPORTED = re.compile(r"Object contains unknown field|Expected `(?:bool|int|float|str|int \| str)`")
 """Where an object or an array is expected, the platform itself refuses something else."""
 
 
