@@ -243,6 +243,15 @@ TO_MAX: list[tuple[str, str, str]] = [
     (r"2 \* 2", "2 * 2", "html"),
     ("- a\n  - b", "- a\n  - b", "html"),
     ("&amp;lt; \\<b>", "&amp;lt; &lt;b&gt;", "html"),
+    ("«**a**» (*b*)", "«**a**» (_b_)", "markdown"),
+    ("a**b**c", "a<b>b</b>c", "html"),
+    ("**a**b", "<b>a</b>b", "html"),
+    ("[a](https://e.example)b", "[a](https://e.example)b", "markdown"),
+    ("~~~a~~~", "~<s>a</s>~", "html"),
+    ("Title\n===\na", "Title\n===\na", "html"),
+    ("a\n---\nb", "a\n---\nb", "html"),
+    ("* * *", "* * *", "html"),
+    ("a == b\n- c", "a == b\n- c", "markdown"),
 ]
 
 
