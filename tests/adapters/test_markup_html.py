@@ -50,6 +50,23 @@ def test_a_tag_is_read_as_the_markup_it_stands_for(source: str, kind: str, value
 
 
 @pytest.mark.parametrize(
+    ("source", "language"),
+    [
+        ('<code class="language-py"><pre>x</pre></code>', "py"),
+        ('<code class="py"><pre>x</pre></code>', ""),
+        ('<code class="language-py"></code><pre>x</pre>', ""),
+    ],
+)
+def test_a_language_may_stand_around_its_block(source: str, language: str) -> None:
+    """As Telegram's server reads it."""
+    marked, wrong = read_html(source)
+    nested, crossed = nest(marked)
+
+    assert (wrong, crossed) == (None, None)
+    assert marks(nested) == [("pre", "x", language)]
+
+
+@pytest.mark.parametrize(
     ("source", "seen"),
     [
         ("a<br>b<br/>c<BR />d", "a\nb\nc\nd"),

@@ -90,6 +90,8 @@ def test_text_is_trimmed_collapsed_and_composed(given_text: str, text: str) -> N
         ("1. a\n   2) b\n \t • c", "1. a\n   2) b\n     • c"),
         ("a\n\n\n\n  - b", "a\n\n  - b"),
         ("a\n  b\n  -c\n  12 d", "a\nb\n-c\n12 d"),
+        ("> - a\n>   - b  c\n>\t- d", "> - a\n>   - b c\n>    - d"),
+        ("a\n>  b\n> >  c", "a\n> b\n> > c"),
     ],
 )
 def test_nested_lists_keep_their_indentation(parse_mode: Any, given_text: str, text: str) -> None:

@@ -123,6 +123,7 @@ class _HtmlReader:
                 kind: Kind = "expandable_quote" if "expandable" in attributes else "quote"
                 self._open.append(_OpenTag(name, here, kind))
             case "pre":
+                self._take_language(self._open[-1] if self._open else None, here)
                 self._open.append(_OpenTag(name, here, "pre"))
             case "code":
                 self._open.append(_OpenTag(name, here, "code", attributes.get("class", "")))
@@ -186,8 +187,13 @@ class _HtmlReader:
         outer = self._open[-1] if self._open else None
         if outer is None or outer.kind != "pre":
             self._out.cover("code", opened.since)
-        elif opened.value.startswith("language-"):
-            self._languages[outer.since] = opened.value.removeprefix("language-")
+        else:
+            self._take_language(opened, outer.since)
+
+    def _take_language(self, code: _OpenTag | None, pre: int) -> None:
+        """A block of code has its language from the ``code`` inside it, or from the one that it begins."""
+        if code and code.kind == "code" and code.value.startswith("language-") and code.since >= pre:
+            self._languages[pre] = code.value.removeprefix("language-")
 
     def _break_line(self, name: str) -> None:
         """Blocks stay on separate lines where the markup cannot be shown."""

@@ -39,8 +39,8 @@ NORMALIZATION_VERSION = 2
 _SPACES = re.compile(r"[ \t\v\f\x1c-\x1f]+")
 """Non-breaking spaces and spaces of a special width are kept, because senders use them on purpose."""
 _LINE_ENDS = re.compile(" ?\n ?")
-_LIST_INDENT = re.compile(r"(?<=\n)([ \t]++)(?=(?:[-*+•◦▪‣·–—]|[0-9]{1,9}[.)])[ \t])")
-"""Before an item it is kept: it shows which list is inside which."""
+_LIST_INDENT = re.compile(r"(?:(?<=\n)|(?<=\n>))([ \t]++)(?=(?:[-*+•◦▪‣·–—]|[0-9]{1,9}[.)])[ \t])")
+"""Before an item it is kept, in a quote too: it shows which list is inside which."""
 _TAB = 4
 _BLANK_LINES = re.compile(r"\n{3,}")
 _CODE_BEGINS = re.compile(r"<(pre|code)\b", re.IGNORECASE)
