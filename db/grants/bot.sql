@@ -6,7 +6,7 @@ GRANT EXECUTE ON FUNCTION
     chat_messages(uuid, text, bigint, int),
     chat_ticket_key(uuid),
     check_writes(),
-    list_actions(uuid, text),
+    list_actions(uuid, text, int),
     note_webhooks(uuid, jsonb),
     read_credentials(uuid, text, text[]),
     resolve_endpoint(text, text),

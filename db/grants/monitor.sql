@@ -14,7 +14,7 @@ GRANT EXECUTE ON FUNCTION
     drop_event_partition(text, interval, boolean),
     end_leader_lease(text, uuid),
     ensure_event_partitions(interval),
-    expire_bot_actions(interval, int),
+    expire_bot_actions(uuid, interval, int),
     expired_event_partitions(interval),
     evaluate_alerts(jsonb, interval, interval, text[], boolean),
     next_audit_events(uuid, int),

@@ -288,7 +288,7 @@ CREATE TABLE bot_actions (
 
 CREATE INDEX bot_actions_processing ON bot_actions (workspace_id, chat_id, updated_at DESC) WHERE status = 'processing';
 
-CREATE INDEX bot_actions_by_age ON bot_actions (created_at) WHERE status = 'processing';
+CREATE INDEX bot_actions_by_age ON bot_actions (workspace_id, created_at) WHERE status = 'processing';
 
 CREATE INDEX bot_actions_changes ON bot_actions (workspace_id, chat_id, seq);
 

@@ -5,7 +5,7 @@
 --          resync      the only row, with the chat's last number: more than the limit has changed, the number is none
 --                      of this chat, or retention deleted changes after it. The reader has to read the chat anew.
 CREATE OR REPLACE FUNCTION chat_changes(p_workspace_id uuid, p_chat_id text, p_after bigint, p_limit int)
-RETURNS TABLE (seq bigint, kind text, body jsonb)
+RETURNS TABLE (seq bigint, kind text, body jsonb, at timestamptz)
 LANGUAGE sql
 STABLE
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -18,7 +18,7 @@ AS $$
           AND c.chat_id = p_chat_id
     ), changed AS MATERIALIZED (
         (
-            SELECT i.seq, 'message' AS kind, message_document(i) AS body
+            SELECT i.seq, 'message' AS kind, message_document(i) AS body, i.ts AS at
             FROM bot_inbox i
             WHERE i.workspace_id = p_workspace_id
               AND i.chat_id = p_chat_id
@@ -28,7 +28,7 @@ AS $$
         )
         UNION ALL
         (
-            SELECT a.seq, 'bot_action', action_document(a)
+            SELECT a.seq, 'bot_action', action_document(a), a.updated_at
             FROM bot_actions a
             WHERE a.workspace_id = p_workspace_id
               AND a.chat_id = p_chat_id
@@ -40,12 +40,12 @@ AS $$
         SELECT h.seq, h.lost OR (SELECT count(*) FROM changed) > p_limit AS resync
         FROM head h
     )
-    SELECT j.seq, 'resync', NULL::jsonb
+    SELECT j.seq, 'resync', NULL::jsonb, NULL::timestamptz
     FROM judged j
     WHERE j.resync
     UNION ALL
     (
-        SELECT c.seq, c.kind, c.body
+        SELECT c.seq, c.kind, c.body, c.at
         FROM changed c
         JOIN judged j ON NOT j.resync
         ORDER BY c.seq

@@ -1,64 +1,73 @@
--- expire_bot_actions(max_age, limit) -> the chats, by token, in which actions were ended that nobody ended in time
+-- expire_bot_actions(workspace_id, max_age, limit) -> the chats, by token, in which actions were ended that nobody ended
+-- in time
 --
 -- An action whose worker died would be shown as under way for ever. It becomes error with "error": "timeout" in its
 -- payload. Age counts from the creation: a repeated start keeps no dead action alive. Actions of a workspace that is
 -- not active are left alone.
 --
+-- limit     actions per call, the oldest first, also of one chat: the caller asks again until none is left
 -- Appends   bot_action_expired, one per action
 -- Locks     bot_chats by key, SKIP LOCKED: a chat in which something changes now is looked at the next time; then
 --           bot_actions by key
-CREATE OR REPLACE FUNCTION expire_bot_actions(p_max_age interval, p_limit int)
-RETURNS TABLE (workspace_id uuid, chat text, expired int, seq bigint)
+CREATE OR REPLACE FUNCTION expire_bot_actions(p_workspace_id uuid, p_max_age interval, p_limit int)
+RETURNS TABLE (chat text, expired int, seq bigint)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
     _before timestamptz := clock_timestamp() - p_max_age;
-    _workspaces uuid[];
     _chats text[];
 BEGIN
-    SELECT array_agg(c.workspace_id), array_agg(c.chat_id)
-    INTO _workspaces, _chats
+    SELECT array_agg(c.chat_id)
+    INTO _chats
     FROM (
-        SELECT c.workspace_id, c.chat_id
+        SELECT DISTINCT old.chat_id
+        FROM (
+            SELECT a.chat_id
+            FROM bot_actions a
+            JOIN workspaces w
+              ON w.workspace_id = a.workspace_id
+             AND w.status = 'active'
+            WHERE a.workspace_id = p_workspace_id
+              AND a.status = 'processing'
+              AND a.created_at < _before
+            ORDER BY a.created_at
+            LIMIT p_limit
+        ) AS old
+        ORDER BY old.chat_id
+    ) AS old
+    CROSS JOIN LATERAL (
+        SELECT c.chat_id
         FROM bot_chats c
-        WHERE (c.workspace_id, c.chat_id) IN (
-            SELECT old.workspace_id, old.chat_id
-            FROM (
-                SELECT a.workspace_id, a.chat_id
-                FROM bot_actions a
-                JOIN workspaces w
-                  ON w.workspace_id = a.workspace_id
-                 AND w.status = 'active'
-                WHERE a.status = 'processing'
-                  AND a.created_at < _before
-                ORDER BY a.created_at
-                LIMIT p_limit
-            ) AS old
-        )
-        ORDER BY c.workspace_id, c.chat_id
+        WHERE c.workspace_id = p_workspace_id
+          AND c.chat_id = old.chat_id
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS c;
 
     -- A statement that starts after the lock: it sees an end that was committed meanwhile.
     RETURN QUERY
     WITH old AS MATERIALIZED (
-        SELECT a.workspace_id, a.chat_id, a.action_id,
-               row_number() OVER (PARTITION BY a.workspace_id, a.chat_id ORDER BY a.created_at, a.action_id) AS nth
-        FROM unnest(_workspaces, _chats) AS p (workspace_id, chat_id)
-        JOIN bot_actions a
-          ON a.workspace_id = p.workspace_id
-         AND a.chat_id = p.chat_id
-        WHERE a.status = 'processing'
-          AND a.created_at < _before
-    ), advanced AS MATERIALIZED (
-        SELECT o.workspace_id, o.chat_id, o.expired, advance_chat(o.workspace_id, o.chat_id, o.expired) AS seq
+        SELECT a.chat_id, a.action_id,
+               row_number() OVER (PARTITION BY a.chat_id ORDER BY a.created_at, a.action_id) AS nth
         FROM (
-            SELECT o.workspace_id, o.chat_id, count(*)::int AS expired
+            SELECT a.chat_id, a.action_id, a.created_at
+            FROM bot_actions a
+            WHERE a.workspace_id = p_workspace_id
+              AND a.status = 'processing'
+              AND a.created_at < _before
+              AND a.chat_id = ANY (_chats)
+            ORDER BY a.created_at
+            LIMIT p_limit
+        ) AS a
+    ), advanced AS MATERIALIZED (
+        SELECT o.chat_id, o.expired, advance_chat(p_workspace_id, o.chat_id, o.expired) AS seq
+        FROM (
+            SELECT o.chat_id, count(*)::int AS expired
             FROM old o
-            GROUP BY o.workspace_id, o.chat_id
-            ORDER BY o.workspace_id, o.chat_id
+            GROUP BY o.chat_id
+            ORDER BY o.chat_id
         ) AS o
     ), ended AS (
         UPDATE bot_actions a
@@ -67,20 +76,20 @@ BEGIN
             updated_at = clock_timestamp(),
             seq = c.seq - c.expired + o.nth
         FROM old o
-        JOIN advanced c USING (workspace_id, chat_id)
-        WHERE a.workspace_id = o.workspace_id
+        JOIN advanced c USING (chat_id)
+        WHERE a.workspace_id = p_workspace_id
           AND a.chat_id = o.chat_id
           AND a.action_id = o.action_id
-        RETURNING a.workspace_id, a.chat_id, a.action_id, a.action_type, a.created_at
+        RETURNING a.chat_id, a.action_id, a.action_type, a.created_at
     ), told AS (
         INSERT INTO events (workspace_id, action, result, error, meta)
-        SELECT e.workspace_id, 'bot_action_expired', 'error', jsonb_build_object('code', 'timeout'),
+        SELECT p_workspace_id, 'bot_action_expired', 'error', jsonb_build_object('code', 'timeout'),
                event_meta(NULL, NULL, jsonb_build_object(
-                   'chat', chat_token(e.workspace_id, e.chat_id), 'action_type', quoted(e.action_type, 64),
+                   'chat', chat_token(p_workspace_id, e.chat_id), 'action_type', quoted(e.action_type, 64),
                    'created_at', utc_text(e.created_at)))
         FROM ended e
-        ORDER BY e.workspace_id, e.chat_id, e.action_id
+        ORDER BY e.chat_id, e.action_id
     )
-    SELECT c.workspace_id, chat_token(c.workspace_id, c.chat_id), c.expired, c.seq
+    SELECT chat_token(p_workspace_id, c.chat_id), c.expired, c.seq
     FROM advanced c;
 END $$;

@@ -30,7 +30,7 @@ async def work(config: BotConfig, service: Service) -> None:
         open_bus(config, service) as bus,
         HttpClient(ca_bundle=config.ca_bundle) as http,
     ):
-        gateway = Gateway(database)
+        gateway = Gateway(database, config.database_pool)
         platform = MaxAdapter(http, config.max_api_url, PROVIDER_TIMEOUT, PROVIDER_TIMEOUT)
         checks = WebhookChecks(gateway, Credentials(gateway), platform, config.bot_webhook_interval)
         inbox = Inbox(gateway, config.poll_interval)

@@ -1,15 +1,25 @@
-"""The bot's database calls: one method per SQL function, no other SQL."""
+"""The bot's database calls: one method per SQL function, no other SQL.
 
-from collections.abc import Sequence
+One workspace never uses more than half of the connections. Documents come as JSON text: what a workspace stored is
+passed on, and the loop does not parse it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.http.endpoint_cache import Endpoint, EndpointKind
+from autopost_runtime.http.quotas import AtCapacity
+from autopost_runtime.lifecycle.fair_slots import FairSlots, QueueFull
 from autopost_runtime.postgres.pool import Database
 from autopost_runtime.secrets.credentials import Credential
-from msgspec import Struct, convert
+from msgspec import Raw, Struct, convert
+
+WAITING = 200
+"""Calls of one workspace that wait for a connection; further ones are refused."""
 
 
 class InboxBacklog(Struct, frozen=True):
@@ -42,7 +52,8 @@ class Change(Struct, frozen=True):
 
     seq: int
     kind: Literal["message", "bot_action", "resync"]
-    body: dict[str, Any] | None
+    body: Raw | None
+    at: datetime | None
 
 
 class WebhookCheck(Struct, frozen=True):
@@ -54,8 +65,9 @@ class WebhookCheck(Struct, frozen=True):
 
 
 class Gateway:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, connections: int = 10) -> None:
         self._database = database
+        self._slots = FairSlots(connections, per_holder=max(1, connections // 2), waiting=WAITING)
 
     async def bot_backlog(self) -> list[InboxBacklog]:
         rows = await self._database.fetch("SELECT * FROM bot_backlog()")
@@ -76,27 +88,33 @@ class Gateway:
         return await self._act("SELECT update_action($1, $2, $3)", endpoint, action)
 
     async def _act(self, call: str, endpoint: Endpoint, action: dict[str, Any]) -> ActionResult:
-        result = await self._database.fetchval(call, endpoint.workspace_id, endpoint.endpoint_id, action)
+        async with self._connection_of(endpoint.workspace_id):
+            result = await self._database.fetchval(call, endpoint.workspace_id, endpoint.endpoint_id, action)
         return convert(result, ActionResult)
 
-    async def list_actions(self, workspace: WorkspaceId, chat_id: str) -> tuple[list[dict[str, Any]], int]:
-        """The actions under way and the chat's number, as of one moment."""
-        row = await self._database.fetchrow("SELECT * FROM list_actions($1, $2)", workspace, chat_id)
-        return ([], 0) if row is None else (row["actions"], row["seq"])
+    async def list_actions(self, workspace: WorkspaceId, chat_id: str, limit: int) -> tuple[Raw, int]:
+        """The actions under way, as JSON, and the chat's number, as of one moment."""
+        async with self._connection_of(workspace):
+            row = await self._database.fetchrow(
+                "SELECT actions::text, seq FROM list_actions($1, $2, $3)", workspace, chat_id, limit
+            )
+        return (Raw(b"[]"), 0) if row is None else (Raw(row["actions"]), row["seq"])
 
     async def chat_messages(
         self, workspace: WorkspaceId, chat_id: str, before: int | None, limit: int
     ) -> list[dict[str, Any]]:
-        rows = await self._database.fetch(
-            "SELECT * FROM chat_messages($1, $2, $3, $4)", workspace, chat_id, before, limit
-        )
+        async with self._connection_of(workspace):
+            rows = await self._database.fetch(
+                "SELECT * FROM chat_messages($1, $2, $3, $4)", workspace, chat_id, before, limit
+            )
         return [{"seq": row["seq"], **row["body"]} for row in rows]
 
     async def chat_changes(self, workspace: WorkspaceId, chat_id: str, after: int, limit: int) -> list[Change]:
-        rows = await self._database.fetch(
-            "SELECT * FROM chat_changes($1, $2, $3, $4)", workspace, chat_id, after, limit
-        )
-        return [Change(row["seq"], row["kind"], row["body"]) for row in rows]
+        async with self._connection_of(workspace):
+            rows = await self._database.fetch(
+                "SELECT seq, kind, body::text, at FROM chat_changes($1, $2, $3, $4)", workspace, chat_id, after, limit
+            )
+        return [Change(row["seq"], row["kind"], row["body"] and Raw(row["body"]), row["at"]) for row in rows]
 
     async def chat_heads(self, workspaces: Sequence[WorkspaceId], chat_ids: Sequence[str]) -> list[int]:
         return list(await self._database.fetchval("SELECT chat_heads($1, $2)", workspaces, chat_ids))
@@ -114,6 +132,15 @@ class Gateway:
     async def note_webhooks(self, workspace: WorkspaceId, subscriptions: list[dict[str, Any]]) -> bool:
         """Whether the provider sends updates where they have to come to."""
         return bool(await self._database.fetchval("SELECT note_webhooks($1, $2)", workspace, subscriptions))
+
+    @asynccontextmanager
+    async def _connection_of(self, workspace: WorkspaceId) -> AsyncIterator[None]:
+        """Raises ``AtCapacity`` when too many calls of the workspace wait."""
+        try:
+            async with self._slots.slot(workspace):
+                yield
+        except QueueFull:
+            raise AtCapacity("too many concurrent requests of this workspace; retry later") from None
 
     async def ping(self) -> None:
         """Passes when the database answers and can write."""

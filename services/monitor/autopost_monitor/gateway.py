@@ -33,7 +33,6 @@ class WorkspaceBacklog(Struct, frozen=True):
 class ExpiredInChat(Struct, frozen=True):
     """How many actions of bots ran into their timeout in one chat, which is named by its token."""
 
-    workspace_id: WorkspaceId
     chat: str
     expired: int
 
@@ -52,11 +51,11 @@ class Gateway:
     async def recover_claimed_leases(self, workspace: WorkspaceId, lease: timedelta) -> int:
         return int(await self._database.fetchval("SELECT recover_claimed_leases($1, NULL, $2)", workspace, lease))
 
-    async def expire_bot_actions(self, max_age: timedelta, limit: int) -> list[ExpiredInChat]:
+    async def expire_bot_actions(self, workspace: WorkspaceId, max_age: timedelta, limit: int) -> list[ExpiredInChat]:
         rows = await self._database.fetch(
-            "SELECT workspace_id, chat, expired FROM expire_bot_actions($1, $2)", max_age, limit
+            "SELECT chat, expired FROM expire_bot_actions($1, $2, $3)", workspace, max_age, limit
         )
-        return [ExpiredInChat(WorkspaceId(row["workspace_id"]), row["chat"], row["expired"]) for row in rows]
+        return [ExpiredInChat(row["chat"], row["expired"]) for row in rows]
 
     async def ensure_event_partitions(self, ahead: timedelta) -> int:
         return int(await self._database.fetchval("SELECT ensure_event_partitions($1)", ahead))

@@ -62,10 +62,10 @@ async def test_every_interleaving_equals_a_serial_order(seeded_database: Databas
         results.append((call, text, result))
 
     async def expire() -> None:
-        await seeded_database.pool.execute("SELECT expire_bot_actions(interval '0', 3)")
+        await seeded_database.pool.execute("SELECT expire_bot_actions($1, interval '0', 3)", ENDPOINT.workspace_id)
 
     async with open_database(config, "one") as one, open_database(config, "two") as two:
-        gateways = [Gateway(one), Gateway(two)]
+        gateways = [Gateway(one, 8), Gateway(two, 8)]
         await asyncio.gather(
             *(act(rng.choice(gateways), rng.choice("abcdef")) for _ in range(90)), *(expire() for _ in range(2))
         )

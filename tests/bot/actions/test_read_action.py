@@ -5,10 +5,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from autopost_bot.actions import display_text
 from autopost_bot.actions.display_text import LONGEST, clean_display_text
-from autopost_bot.actions.read_action import read_start, read_update
+from autopost_bot.actions.read_action import LONGEST_BODY, read_start, read_update
 from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.http.problem import HttpProblem
+from harness.growth import assert_linear
+from harness.hostile_texts import HTML, PLAIN, Text
 
 WORKSPACE = WorkspaceId(UUID("5f000000-0000-4000-8000-000000000002"))
 START = {"workspaceId": str(WORKSPACE), "chatId": "7", "actionId": "a", "actionType": "summarize"}
@@ -34,6 +37,8 @@ def body(fields: dict[str, Any]) -> bytes:
         ("actionType", "x" * 65, 422),
         ("payload", [1], 422),
         ("payload", {"a": "x" * 16_384}, 422),
+        ("payload", {"a": [1e308] * 60}, 422),  # the database writes all digits
+        ("payload", {"a": [[{"b": -1e-300}]] * 60}, 422),
     ],
 )
 def test_a_wrong_field_is_refused_by_its_name(field: str, value: object, status: int) -> None:
@@ -112,6 +117,15 @@ def test_absent_is_unchanged_null_is_cleared_and_empty_counts_as_absent(
         ("<img src=x onerror=alert(1)>a", "a"),
         ("<!-- a -->b", "b"),
         ("  a \t\n\u00a0 b  ", "a b"),
+        ("a <![<b", "a <![<b"),
+        ("a <b", "a <b"),
+        ('a <img alt="b > c">d', "a d"),
+        ("a <!-- <b> -->c", "a c"),
+        ("a <!-- b", "a"),
+        ("a<script>b", "a"),
+        ("a<SCRIPT src=x>b</Script >c", "ac"),
+        ("a <? b ?> c", "a c"),
+        ("&l<b>t;", "&lt;"),
         ("a\x07b\u202ec\u2066d\u200e", "abcd"),
         ("👨‍👩‍👧", "👨‍👩‍👧"),
         (" \u200e\n", ""),
@@ -119,6 +133,35 @@ def test_absent_is_unchanged_null_is_cleared_and_empty_counts_as_absent(
 )
 def test_the_shown_text_is_plain(given: str, shown: str) -> None:
     assert clean_display_text(given) == shown
+
+
+MARKUP = {
+    unit: (lambda size, unit=unit: unit * (size // len(unit)))
+    for unit in ("<a ", '<a b="', "<a a=", "<!--", "<![<", "<!a", "&#", "<script>", "<script", "-", """<a '"<b "'""")
+}
+
+
+@pytest.mark.parametrize("make", (MARKUP | HTML | PLAIN).values(), ids=(MARKUP | HTML | PLAIN).keys())
+def test_a_text_twice_as_long_takes_about_twice_the_time(make: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if all of it were read."""
+    monkeypatch.setattr(display_text, "READ", LONGEST_BODY)
+
+    assert_linear(lambda text: clean_display_text("<script" + text), make, LONGEST_BODY)
+    assert_linear(clean_display_text, make, LONGEST_BODY)
+
+
+BODIES: dict[str, Text] = {
+    "keys": lambda size: "{" + ",".join(f'"k{number}":0' for number in range(size // 10)) + "}",
+    "open lists": lambda size: "[" * size,
+    "numbers": lambda size: '{"payload": {"a": [' + ",".join(["1e9"] * (size // 4)) + "]}}",
+    "objects": lambda size: '{"payload": {"a": [' + ",".join(['{"a":0}'] * (size // 8)) + "]}}",
+    "half surrogates": lambda size: '{"a": "' + "\\ud800" * (size // 6) + '"}',
+}
+
+
+@pytest.mark.parametrize("make", BODIES.values(), ids=BODIES)
+def test_a_body_twice_as_long_takes_about_twice_the_time(make: Text) -> None:
+    assert_linear(lambda size: read_start(size, WORKSPACE), lambda size: make(size).encode(), LONGEST_BODY)
 
 
 def test_a_long_text_ends_at_a_whole_character() -> None:

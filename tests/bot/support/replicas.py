@@ -75,7 +75,7 @@ async def replica(
         nats_namespace=namespace,
     )
     async with open_database(config, "bot") as pool, open_bus(config, "bot") as bus, http_client(timeout=30) as http:
-        gateway = Gateway(pool)
+        gateway = Gateway(pool, config.database_pool)
         hub = Hub(gateway, bus)
         tasks = [
             asyncio.create_task(bus.listen(bus.topology.chats, hub.on_wakeup)),

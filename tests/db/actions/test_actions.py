@@ -37,8 +37,8 @@ async def update(sender: Sender, action: str = "a", status: str = "done", **fiel
     return await call(sender, "update_action", action, status=status, **fields)
 
 
-async def listed(tenant: Tenant) -> tuple[list[dict[str, Any]], int]:
-    row = await tenant.db.fetchrow("SELECT * FROM list_actions($1, $2)", tenant.workspace, CHAT)
+async def listed(tenant: Tenant, limit: int = 100) -> tuple[list[dict[str, Any]], int]:
+    row = await tenant.db.fetchrow("SELECT * FROM list_actions($1, $2, $3)", tenant.workspace, CHAT, limit)
     assert row is not None
     return json.loads(row["actions"]), row["seq"]
 
@@ -210,9 +210,11 @@ async def age(tenant: Tenant, action: str, text: str) -> None:
     )
 
 
-async def expire(tenant: Tenant) -> list[tuple[int, int]]:
-    rows = await tenant.db.fetch("SELECT * FROM expire_bot_actions(interval '2 hours', 100)")
-    return [(row["expired"], row["seq"]) for row in rows if row["workspace_id"] == tenant.workspace]
+async def expire(tenant: Tenant, limit: int = 100) -> list[tuple[int, int]]:
+    rows = await tenant.db.fetch(
+        "SELECT * FROM expire_bot_actions($1, interval '2 hours', $2)", tenant.workspace, limit
+    )
+    return [(row["expired"], row["seq"]) for row in rows]
 
 
 async def test_what_nobody_ends_in_two_hours_of_its_creation_ends_as_a_timeout(tenant: Tenant) -> None:
@@ -231,6 +233,24 @@ async def test_what_nobody_ends_in_two_hours_of_its_creation_ends_as_a_timeout(t
     assert late["action"]["payload"] == {"file": 1, "error": "timeout"}
     assert [action["actionId"] for action in (await listed(tenant))[0]] == ["young"]
     assert [event["what"] for event in await tenant.events()] == ["bot_action_expired"] * 2
+
+
+async def test_one_call_ends_no_more_than_it_is_told_even_in_one_chat(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    for action in "abc":
+        await start(sender, action)
+        await age(tenant, action, "3 hours")
+
+    assert [await expire(tenant, limit=2) for _ in range(3)] == [[(2, 5)], [(1, 6)], []]
+
+
+async def test_a_list_has_the_newest_actions_up_to_its_limit(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    for action in "abc":
+        await start(sender, action)
+    await start(sender, "a")
+
+    assert [action["actionId"] for action in (await listed(tenant, limit=2))[0]] == ["a", "c"]
 
 
 async def test_the_watchdog_leaves_a_paused_workspace_alone(tenant: Tenant) -> None:

@@ -24,7 +24,6 @@ WHOLE_INSTALLATION = {
     *(
         "mark_media_for_deletion",
         "mark_orphan_objects",
-        "expire_bot_actions",
         "retain_bot_actions",
         "retain_bot_inbox",
         "retain_bot_state",

@@ -15,8 +15,8 @@ from autopost_ingest.pull.parsing.reader import DocumentReader
 from autopost_ingest.pull.sources.fetch_document import Budget
 from autopost_runtime.fetch.dns import Names
 from harness.databases import Database
+from harness.watched_service import Probe
 from ingest.support.pull_setup import Pulls, Replica
-from ingest.support.watched_ingest import Probe
 
 QUERY = "SELECT id, title, body FROM articles WHERE id > $1 ORDER BY id"
 SOURCE: dict[str, Any] = {

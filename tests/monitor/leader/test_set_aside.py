@@ -14,6 +14,7 @@ from autopost_monitor.alerts.gateway import AlertGateway
 from autopost_monitor.config import MonitorConfig
 from autopost_monitor.gateway import Gateway
 from autopost_monitor.leader.periodic import run_periodically
+from autopost_monitor.repair.action_watchdog import ActionWatchdog
 from autopost_monitor.repair.gateway import ReconcileGateway
 from autopost_monitor.repair.reconcile import Recount
 from autopost_monitor.repair.recover import Recovery
@@ -173,3 +174,22 @@ async def test_an_error_of_the_whole_database_sets_nobody_aside(database: Databa
     await service.end_tasks()
 
     assert (code, await _set_aside(database)) == (0, [])
+
+
+async def test_actions_of_other_workspaces_run_into_their_timeout_although_one_fails(
+    pool: Pool, database: Database
+) -> None:
+    tenants = [await Tenant.create(database.pool) for _ in range(3)]
+    for tenant in tenants:
+        await database.pool.execute(
+            "INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, created_at, seq) "
+            "VALUES ($1, '7', 'a', 'summarize', now() - interval '3 hours', advance_chat($1, '7'))",
+            tenant.workspace,
+        )
+    await _break(database, tenants[1], "bot_actions")
+
+    await ActionWatchdog(Gateway(pool), Woken(), Topology(), timedelta(hours=2)).run_once()
+
+    left = await database.pool.fetch("SELECT workspace_id FROM bot_actions WHERE status = 'processing'")
+    assert [row["workspace_id"] for row in left] == [tenants[1].workspace]
+    assert await _set_aside(database) == [(tenants[1].workspace, "bot actions", 1)]

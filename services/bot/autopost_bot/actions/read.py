@@ -14,6 +14,7 @@ from autopost_bot.access.tickets import make_ticket, utc_now
 from autopost_bot.gateway import Gateway
 
 MESSAGES, MOST_MESSAGES = 50, 200
+MOST_ACTIONS = 200
 
 
 class ChatReader:
@@ -33,7 +34,7 @@ class ChatReader:
         chat_id = check_chat_id(request.query.get("chatId"))
         endpoint = await self._access.reader(request, chat_id)
         self._check_workspace(request, endpoint.workspace_id)
-        actions, seq = await self._gateway.list_actions(endpoint.workspace_id, chat_id)
+        actions, seq = await self._gateway.list_actions(endpoint.workspace_id, chat_id, MOST_ACTIONS)
         return _json(actions, headers={CURSOR_HEADER: str(seq)})
 
     async def messages(self, request: web.Request) -> web.Response:

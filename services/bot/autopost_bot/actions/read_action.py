@@ -1,5 +1,6 @@
 """Read the body of a start or an update. Unknown fields are ignored, so that newer callers keep working."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -93,6 +94,19 @@ def _read_payload(fields: Fields, action: Fields) -> None:
     payload = fields["payload"]
     if payload is not None and not isinstance(payload, dict):
         raise invalid("payload", "must be an object or null")
-    if payload is not None and len(msgspec.json.encode(payload)) > LONGEST_PAYLOAD:
+    if payload is not None and len(msgspec.json.encode(payload)) + _more_digits(payload) > LONGEST_PAYLOAD:
         raise invalid("payload", f"must not be larger than {LONGEST_PAYLOAD} bytes")
     action["payload"] = payload
+
+
+def _more_digits(value: Any) -> int:
+    """How many digits the database adds when it writes the numbers without an exponent."""
+    match value:
+        case dict():
+            return sum(map(_more_digits, value.values()))
+        case list():
+            return sum(map(_more_digits, value))
+        case float() if value:
+            return abs(math.frexp(value)[1]) * 3 // 10
+        case _:
+            return 0

@@ -5,6 +5,7 @@ the order of its numbers. So wakeups may be lost, repeated or reordered; a poll 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -59,8 +60,14 @@ class Hub:
         self._link = link
         self._chats: dict[tuple[WorkspaceId, str], Chat] = {}
         self.clients = 0
+        self._clients_of: Counter[WorkspaceId] = Counter()
         self.closed = False
         metrics.gauge("autopost_chat_stream_clients", "Open chat streams.", lambda: float(self.clients))
+
+    def has_room(self, workspace: WorkspaceId, most: int) -> bool:
+        """The last quarter of the room is kept for workspaces that have less than a quarter of it."""
+        is_ample = self.clients * 4 < most * 3 or self._clients_of[workspace] * 4 < most
+        return is_ample and self.clients < most
 
     async def join(
         self, workspace: WorkspaceId, chat_id: str, after: int | None, overflow: Callable[[], None]
@@ -76,6 +83,7 @@ class Hub:
         client = Subscription(drop)
         chat.clients.add(client)  # before the read, so that no change falls between both
         self.clients += 1
+        self._clients_of[workspace] += 1
         try:
             first, position = await self._read_beginning(chat, after)
         except BaseException:
@@ -92,6 +100,9 @@ class Hub:
             return
         chat.clients.remove(client)
         self.clients -= 1
+        self._clients_of[workspace] -= 1
+        if not self._clients_of[workspace]:
+            del self._clients_of[workspace]
         if not chat.clients:
             del self._chats[key]
 
@@ -173,11 +184,11 @@ class Hub:
             head, target = chat.head, chat.target
             try:
                 changes = await self._gateway.chat_changes(chat.workspace, chat.chat_id, head, MOST_REPLAYED)
+                self._deliver(chat, changes)
             except Exception as exc:
                 _log_failure(exc)
                 await backoff.wait()
                 continue
-            self._deliver(chat, changes)
             if chat.head == head:
                 chat.head = changes[-1].seq if changes else head
             if not changes and chat.target == target:
@@ -188,16 +199,10 @@ class Hub:
         for change in changes:
             frame = frames.event(change)
             events.add(len(chat.clients), {"kind": change.kind})
-            if (at := _committed_at(change)) is not None:
-                lag.record(max(0.0, (now - at).total_seconds()))
+            if change.at is not None:
+                lag.record(max(0.0, (now - change.at).total_seconds()))
             for client in list(chat.clients):
                 client.put(change.seq, frame)
-
-
-def _committed_at(change: Change) -> datetime | None:
-    body = change.body or {}
-    text = body.get("updatedAt") or body.get("createdAt")
-    return datetime.fromisoformat(text) if isinstance(text, str) else None
 
 
 def _pieces(chats: list[Chat], size: int) -> Iterator[list[Chat]]:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Self
 
 from aiohttp import hdrs, web
+from autopost_runtime.http.quotas import AtCapacity
 from autopost_runtime.postgres.errors import is_retryable
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
@@ -111,10 +112,12 @@ class ChatStream:
             endpoint = await self._access.listener(request, chat_id)
             if endpoint.workspace_status == "disabled":
                 return web.Response(status=204)
-            if self._hub.clients >= self._most:
-                return await _send_away(request, "full")
             workspace = endpoint.workspace_id
+            if not self._hub.has_room(workspace, self._most):
+                return await _send_away(request, "full")
             subscription, first = await self._hub.join(workspace, chat_id, after, lambda: _abort(request))
+        except AtCapacity:
+            return await _send_away(request, "full")
         except Exception as exc:
             if not is_retryable(exc):
                 raise

@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.subjects import Topology
+from autopost_runtime.lifecycle.set_aside import SetAside
 from autopost_runtime.nats.bus import Bus
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 
-from autopost_monitor.gateway import Gateway
+from autopost_monitor.gateway import ExpiredInChat, Gateway
+from autopost_monitor.leader.each_workspace import for_each_workspace
 
 BATCH = 500
 
@@ -21,12 +24,19 @@ class ActionWatchdog:
         self._topology = topology
         self._max_age = max_age
         self._batch = batch
+        self._aside = SetAside("bot actions", gateway)
 
     async def run_once(self) -> None:
+        await for_each_workspace(await self._gateway.active_workspaces(), self._aside, self._expire)
+
+    async def _expire(self, workspace: WorkspaceId) -> None:
         """Repeat until nothing is left: one call ends a limited number, and a locked chat waits for the next run."""
-        while chats := await self._gateway.expire_bot_actions(self._max_age, self._batch):
-            expired = sum(chat.expired for chat in chats)
-            expired_total.add(expired)
-            get_logger().warning("bot_actions.expired", actions=expired, chats=len(chats))
-            for chat in chats:
-                self._bus.wake(self._topology.chat(chat.workspace_id, chat.chat))
+        while chats := await self._gateway.expire_bot_actions(workspace, self._max_age, self._batch):
+            self._report(workspace, chats)
+
+    def _report(self, workspace: WorkspaceId, chats: list[ExpiredInChat]) -> None:
+        expired = sum(chat.expired for chat in chats)
+        expired_total.add(expired)
+        get_logger().warning("bot_actions.expired", workspace_id=str(workspace), actions=expired, chats=len(chats))
+        for chat in chats:
+            self._bus.wake(self._topology.chat(workspace, chat.chat))
