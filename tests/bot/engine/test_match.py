@@ -3,8 +3,7 @@ import random
 import pytest
 from autopost_bot.engine.match import match
 from autopost_bot.engine.ruleset import load_ruleset
-
-from ..support.shop_chat import example_rules, rules
+from bot.support.shop_chat import example_rules, rules
 
 
 def winner(ruleset, text, state="default"):

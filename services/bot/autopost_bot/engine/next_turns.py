@@ -43,16 +43,18 @@ def next_turns(
         turns += _turns_of(ruleset, conversation, group)
         if turns[-1].reply is not None or turns[-1].next is not None:
             break
-        conversation = after(conversation, group[-1])
+        conversation = after(conversation, *group)
         left = left[len(group) :]
     return tuple(turns)
 
 
-def after(conversation: Conversation, update: Update) -> Conversation:
-    """The conversation knows that this update was handled."""
-    if update.provider_ms is None or update.provider_ms <= (conversation.newest_ms or 0):
+def after(conversation: Conversation, *updates: Update) -> Conversation:
+    """The conversation knows that these updates were handled."""
+    written = [update.provider_ms for update in updates if update.provider_ms is not None]
+    newest = max(written, default=None)
+    if newest is None or newest <= (conversation.newest_ms or 0):
         return conversation
-    return replace(conversation, newest_ms=update.provider_ms)
+    return replace(conversation, newest_ms=newest)
 
 
 def gather(updates: Sequence[Update]) -> Update:

@@ -74,10 +74,10 @@ def replay(
         if ruleset is None:
             yield Difference(handled.update.key, "ruleset", handled.ruleset, None)
             return
-        update = gather([*(waiting.pop(key) for key in handled.gathered if key in waiting), handled.update])
-        turn = _fold(ruleset, conversation, update, handled)
+        group = [*(waiting.pop(key) for key in handled.gathered if key in waiting), handled.update]
+        turn = _fold(ruleset, conversation, gather(group), handled)
         yield from _differences(handled, turn)
-        conversation = apply(conversation, update, turn, handled.logged_at)
+        conversation = after(apply(conversation, handled.update, turn, handled.logged_at), *group)
 
 
 def _fold(ruleset: Ruleset, conversation: Conversation, update: Update, handled: Handled) -> Turn:
