@@ -121,6 +121,14 @@ async def unsent_reply(tenant: Tenant, seconds: int) -> None:
     )
 
 
+async def test_a_reply_that_was_refused_for_good_alerts_nobody(tenant: Tenant) -> None:
+    """The first customer who blocks the bot would alert for ever."""
+    await unsent_reply(tenant, 6 * MINUTE)
+    await tenant.db.execute("UPDATE bot_outbox SET failed_at = now()")
+
+    assert await conditions(tenant, bot_outbox=5 * MINUTE) == {}
+
+
 async def bot_errors(tenant: Tenant, count: int) -> None:
     await tenant.db.executemany(
         "INSERT INTO events (workspace_id, action, result, error) VALUES ($1, 'bot_reply_failed', 'error', $2)",

@@ -108,6 +108,16 @@ async def refer_by_reply(tenant: Tenant) -> None:
     )
 
 
+async def test_a_reply_that_was_refused_for_good_keeps_nothing(tenant: Tenant) -> None:
+    await refer_by_reply(tenant)
+    is_live = "SELECT media_is_live($1, $2)"
+    before = await tenant.db.fetchval(is_live, tenant.workspace, CAT)
+
+    await tenant.db.execute("UPDATE bot_outbox SET failed_at = now()")
+
+    assert (before, await tenant.db.fetchval(is_live, tenant.workspace, CAT)) == (True, False)
+
+
 async def refer_by_put(tenant: Tenant) -> None:
     await tenant.db.execute(
         "INSERT INTO media_fetches (workspace_id, url_hash, puts) VALUES ($1, 'a', $2)", tenant.workspace, [CAT]
