@@ -11,7 +11,6 @@ from autopost_adapters.max.send import MaxAdapter
 from autopost_bot.config import BotConfig
 from autopost_bot.gateway import Gateway
 from autopost_bot.webhook_checks import WebhookChecks
-from autopost_runtime.config.load import Secret
 from autopost_runtime.http.client import HttpClient
 from autopost_runtime.postgres.pool import open_database
 from autopost_runtime.secrets.credentials import Credentials
@@ -70,7 +69,7 @@ async def shop(database: Database) -> AsyncIterator[Shop]:
         "INSERT INTO workspace_endpoints (workspace_id, kind, secret_hash) VALUES ($1, 'bot_webhook', $2)",
         *(tenant.workspace, sha256(SECRET.encode()).hexdigest()),
     )
-    config = BotConfig(database_url=Secret(database.url), database_pool=2)
+    config = BotConfig(database_url=database.url, database_role=None, database_pool=2)
     async with (
         listening(Simulator(open_to_all=True)) as url,
         HttpClient() as client,
