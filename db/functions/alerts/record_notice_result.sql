@@ -25,7 +25,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 BEGIN
     IF p_outcome NOT IN ('delivered', 'refused', 'unreachable') THEN
-        RAISE EXCEPTION 'a notice does not end as %', p_outcome USING ERRCODE = 'AP011';
+        RAISE EXCEPTION 'a notice cannot end as %', p_outcome USING ERRCODE = 'AP011';
     END IF;
     UPDATE alerts a
     SET delivered_at = clock_timestamp()

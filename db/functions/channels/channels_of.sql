@@ -15,7 +15,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 BEGIN
     IF (p_channel_id IS NULL) = (p_rate_group IS NULL) THEN
-        RAISE EXCEPTION 'name one channel or one rate group'
+        RAISE EXCEPTION 'give one channel or one rate group'
             USING ERRCODE = 'AP011', HINT = 'exactly one of channel_id and rate_group';
     END IF;
     RETURN ARRAY(

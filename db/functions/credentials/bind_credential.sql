@@ -68,7 +68,7 @@ BEGIN
                 ELSE jsonb_build_object('verdict', 'bot_taken')
             END;
         WHEN check_violation OR not_null_violation THEN
-            RAISE EXCEPTION 'a secret lies in env:NAME, in file:PATH, or is sealed and then given'
+            RAISE EXCEPTION 'the place of a secret must be env:NAME, file:PATH, or sealed with the sealed secret'
                 USING ERRCODE = 'AP011';
     END;
 

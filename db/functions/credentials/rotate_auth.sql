@@ -31,7 +31,7 @@ DECLARE
     _now timestamptz;
 BEGIN
     IF coalesce(p_auth_ref, '') = '' OR p_rate_group = '' THEN
-        RAISE EXCEPTION 'a rotation needs the new auth_ref; rate_group is null to keep the old'
+        RAISE EXCEPTION 'auth_ref must not be null: it is the new one; rate_group may be null to keep the old one'
             USING ERRCODE = 'AP011';
     END IF;
 

@@ -40,6 +40,6 @@ BEGIN
         deletion_token = NULL
     WHERE o.deleting_until IS NULL OR o.deleting_until < clock_timestamp();
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'the object is being collected' USING ERRCODE = 'AP012', HINT = 'store it again in a moment';
+        RAISE EXCEPTION 'the object is being deleted' USING ERRCODE = 'AP012', HINT = 'store it again in a moment';
     END IF;
 END $$;

@@ -34,7 +34,7 @@ DECLARE
     _found events;
 BEGIN
     IF p_lifetime <= interval '0' OR p_lifetime > interval '1 hour' THEN
-        RAISE EXCEPTION 'a link to a raw payload is good for an hour at most' USING ERRCODE = 'AP011';
+        RAISE EXCEPTION 'a link to a raw payload must expire within an hour' USING ERRCODE = 'AP011';
     END IF;
 
     IF NOT sees_workspace(p_workspace_id)

@@ -12,7 +12,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 BEGIN
     IF coalesce(btrim(p_operator), '') = '' OR coalesce(btrim(p_reason), '') = '' THEN
-        RAISE EXCEPTION 'an operation by hand needs an operator and a reason' USING ERRCODE = 'AP010';
+        RAISE EXCEPTION 'operator and reason must not be empty' USING ERRCODE = 'AP010';
     END IF;
     RETURN jsonb_build_object('operator', btrim(p_operator), 'reason', redact(btrim(p_reason)));
 END $$;

@@ -30,7 +30,7 @@ DECLARE
     _until timestamptz;
 BEGIN
     IF p_for <= interval '0' THEN
-        RAISE EXCEPTION 'a pause of % is none', p_for USING ERRCODE = 'AP011';
+        RAISE EXCEPTION 'a pause must be longer than 0, not %', p_for USING ERRCODE = 'AP011';
     END IF;
 
     PERFORM 1

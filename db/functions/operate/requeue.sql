@@ -38,7 +38,7 @@ DECLARE
     _now timestamptz;
 BEGIN
     IF coalesce(p_attempts, 0) < 1 THEN
-        RAISE EXCEPTION 'a requeue gives at least one attempt, not %', p_attempts USING ERRCODE = 'AP011';
+        RAISE EXCEPTION 'attempts must be at least 1, not %', p_attempts USING ERRCODE = 'AP011';
     END IF;
 
     IF NOT p_dry_run THEN

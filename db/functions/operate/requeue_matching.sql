@@ -44,10 +44,10 @@ DECLARE
     _id uuid := '00000000-0000-0000-0000-000000000000';
 BEGIN
     IF p_status NOT IN ('dead', 'failed_permanent') THEN
-        RAISE EXCEPTION 'what is % is not requeued', p_status
+        RAISE EXCEPTION 'deliveries that are % cannot be requeued', p_status
             USING ERRCODE = 'AP011', HINT = 'dead, failed_permanent, or null for both';
     ELSIF coalesce(p_limit, 0) < 1 THEN
-        RAISE EXCEPTION 'a requeue brings back at least one, not %', p_limit USING ERRCODE = 'AP011';
+        RAISE EXCEPTION 'limit must be at least 1, not %', p_limit USING ERRCODE = 'AP011';
     END IF;
 
     LOOP

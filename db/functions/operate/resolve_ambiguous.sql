@@ -39,7 +39,7 @@ DECLARE
     _now timestamptz;
 BEGIN
     IF p_decision IS NULL OR p_decision NOT IN ('sent', 'resend') THEN
-        RAISE EXCEPTION 'an ambiguous delivery was sent or is to be resent, not %', coalesce(p_decision, 'null')
+        RAISE EXCEPTION 'decision must be sent or resend, not %', coalesce(p_decision, 'null')
             USING ERRCODE = 'AP011';
     END IF;
 

@@ -34,7 +34,7 @@ DECLARE
         'code', quoted(p_error ->> 'code'), 'message', quoted(p_error ->> 'message', 400)));
 BEGIN
     IF p_outcome NOT IN ('ok', 'unchanged', 'failed', 'rejected', 'config_error', 'interrupted') THEN
-        RAISE EXCEPTION 'a pull does not end as %', p_outcome USING ERRCODE = 'AP011';
+        RAISE EXCEPTION 'a pull cannot end as %', p_outcome USING ERRCODE = 'AP011';
     END IF;
     SELECT s.run_id, s.every, s.failures, s.next_pull_at, s.last_error, s.pulled_at
     INTO _source

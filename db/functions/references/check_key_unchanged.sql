@@ -8,7 +8,7 @@ RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    RAISE EXCEPTION 'a row of % belongs to what it was made for', TG_TABLE_NAME
+    RAISE EXCEPTION 'the keys of a row of % cannot change', TG_TABLE_NAME
         USING ERRCODE = 'foreign_key_violation';
 END $$;
 

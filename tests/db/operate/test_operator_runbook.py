@@ -141,7 +141,7 @@ async def test_10_releases_what_no_lease_covers(psql, tenant):
 async def test_a_page_that_fails_says_so_and_changes_nothing(psql, tenant):
     [delivery] = await dead(tenant, await tenant.channel())
 
-    with pytest.raises(AssertionError, match="needs an operator and a reason"):
+    with pytest.raises(AssertionError, match="operator and reason must not be empty"):
         await psql.paste(3, delivery_ids=listed(delivery), reason="")
 
     assert (await tenant.delivery(delivery))["status"] == "dead"

@@ -124,7 +124,7 @@ async def test_a_link_is_short_lived(tenant: Tenant, lifetime: timedelta) -> Non
 
 async def test_an_access_needs_a_reason_and_an_operator(tenant: Tenant) -> None:
     for signed in (("", "because"), ("ann", " ")):
-        with pytest.raises(asyncpg.PostgresError, match="needs an operator and a reason"):
+        with pytest.raises(asyncpg.PostgresError, match="operator and reason must not be empty"):
             await tenant.db.fetchval(NOTE, tenant.workspace, ref_in(tenant), *signed, None)
 
 

@@ -330,7 +330,7 @@ async def test_a_pull_ends_in_a_way_that_is_known(sources: Sources) -> None:
     await sources.add("a")
     [claim] = await sources.claim()
 
-    with pytest.raises(asyncpg.PostgresError, match="does not end as") as raised:
+    with pytest.raises(asyncpg.PostgresError, match="cannot end as") as raised:
         await sources.finish(claim, "maybe")
 
     assert raised.value.sqlstate == "AP011"

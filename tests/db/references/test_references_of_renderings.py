@@ -53,7 +53,7 @@ async def test_renderings_go_with_their_messages_and_no_others(tenant):
 async def test_neither_can_come_to_be_of_another_message(tenant, table):
     await tenant.db.execute(INSERT, tenant.workspace, [await a_message(tenant)])
 
-    with pytest.raises(asyncpg.ForeignKeyViolationError, match="belongs to what it was made for"):
+    with pytest.raises(asyncpg.ForeignKeyViolationError, match="cannot change"):
         await tenant.db.execute(f"UPDATE {table} SET message_id = gen_random_uuid()")
 
     await tenant.db.execute(f"UPDATE {table} SET message_id = message_id")
