@@ -145,25 +145,32 @@ def post_of(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
     if request.workspace_id is not None:
         source["workspace_hint"] = request.workspace_id
     trace_id, traceparent = telemetry.current_ids()
-    post = {
-        "content_hash": normalized.content_hash,
-        "hash_version": HASH_VERSION,
-        "normalization_version": NORMALIZATION_VERSION,
-        "payload": stored(normalized.content),
+    post = content_fields(request, normalized) | {
         "source": source,
         "run_id": new_id_text(),
         "trace_id": trace_id,
         "traceparent": traceparent,
     }
-    if normalized.tags:
-        post["tags"] = normalized.tags
-    if request.routing.channels or normalized.channel_tags:
-        post["routing"] = {"channels": request.routing.channels, "channel_tags": normalized.channel_tags}
     if request.source_ref is not None:
         post["source_ref"] = request.source_ref
     if request.scheduled_for is not None:
         post["scheduled_for"] = request.scheduled_for
     return post
+
+
+def content_fields(request: PostRequest, normalized: Normalized) -> dict[str, Any]:
+    """What a post says and where it goes: the same for a request and for an item of a source."""
+    fields: dict[str, Any] = {
+        "content_hash": normalized.content_hash,
+        "hash_version": HASH_VERSION,
+        "normalization_version": NORMALIZATION_VERSION,
+        "payload": stored(normalized.content),
+    }
+    if normalized.tags:
+        fields["tags"] = normalized.tags
+    if request.routing.channels or normalized.channel_tags:
+        fields["routing"] = {"channels": request.routing.channels, "channel_tags": normalized.channel_tags}
+    return fields
 
 
 def stored(content: Content) -> Content | dict[str, Any]:

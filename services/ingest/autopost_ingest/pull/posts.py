@@ -9,7 +9,8 @@ from autopost_runtime.telemetry import tracing as telemetry
 from msgspec.structs import replace
 
 from autopost_ingest.errors import InvalidPost
-from autopost_ingest.posts.normalize import HASH_VERSION, NORMALIZATION_VERSION, Normalized, canonical_url, routing_tags
+from autopost_ingest.posts.enqueue import content_fields
+from autopost_ingest.posts.normalize import Normalized, canonical_url, routing_tags
 from autopost_ingest.posts.offload import Offload, Rendering
 from autopost_ingest.pull.items import Item
 from autopost_ingest.pull.parsing.wild_html import escaped
@@ -50,15 +51,7 @@ def post_to_enqueue(
     request: PostRequest, normalized: Normalized, ref: str, source_id: str, renderings: list[Rendering]
 ) -> dict[str, Any]:
     """The post document for ``ingest_pull_chunk``."""
-    return _source_fields(ref, source_id) | {
-        "content_hash": normalized.content_hash,
-        "hash_version": HASH_VERSION,
-        "normalization_version": NORMALIZATION_VERSION,
-        "payload": msgspec.to_builtins(normalized.content) | {"type": normalized.content.type},
-        "tags": normalized.tags,
-        "routing": {"channels": request.routing.channels, "channel_tags": normalized.channel_tags},
-        "renderings": renderings,
-    }
+    return _source_fields(ref, source_id) | content_fields(request, normalized) | {"renderings": renderings}
 
 
 def post_to_stage(request: PostRequest, ref: str, source_id: str) -> dict[str, Any]:
