@@ -118,7 +118,7 @@ async def test_a_link_is_short_lived(tenant: Tenant, lifetime: timedelta) -> Non
     ref = ref_in(tenant)
     await failed(tenant, ref)
 
-    with pytest.raises(asyncpg.PostgresError, match="an hour at most"):
+    with pytest.raises(asyncpg.PostgresError, match="within an hour"):
         await note(tenant, ref, lifetime)
 
 
