@@ -166,6 +166,30 @@ CREATE TYPE decided_outcome AS (
     answered boolean
 );
 
+-- How a reply of the bot ended, and what becomes of it; see decide_replies.
+CREATE TYPE decided_reply AS (
+    place bigint,
+    chat_id text,
+    key text,
+    reply_id uuid,
+    attempt int,
+    trace_id text,
+    result text,
+    -- sent, failed or retry.
+    status text,
+    retry_at timestamptz,
+    -- For events: without the platform's words.
+    error jsonb,
+    stored_error jsonb,
+    provider_message_id text,
+    parts jsonb,
+    category text,
+    scope text,
+    code text,
+    retry_after_ms bigint,
+    answered boolean
+);
+
 -- A delivery that the caller holds, by its place (ctid), and the state it moves to; see move_deliveries.
 CREATE TYPE delivery_move AS (
     row_place tid,

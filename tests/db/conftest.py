@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from db.support.bots import Bot
 from db.support.builders import Tenant
 from db.support.consistency import anonymous, consistent
 from db.support.operators import Operator
@@ -35,3 +36,9 @@ async def staging(tenant: Tenant) -> Staging:
     """Two channels, and a sender whose posts are staged for them."""
     await tenant.channels(2)
     return Staging(tenant, await make_sender(tenant))
+
+
+@pytest.fixture
+async def bot(tenant: Tenant) -> Bot:
+    """The tenant's bot, without limits."""
+    return await Bot.create(tenant)

@@ -32,5 +32,16 @@ BEGIN
             AND d.delivery_id = g.trial
             AND d.status = 'sending'
             AND d.sending_lease_until >= p_now
+      )
+      AND NOT EXISTS (
+          SELECT 1
+          FROM bot_outbox b
+          JOIN bot_chats c
+            ON c.workspace_id = b.workspace_id
+           AND c.chat_id = b.chat_id
+           AND c.lease_until >= p_now
+          WHERE b.workspace_id = g.workspace_id
+            AND b.reply_id = g.trial
+            AND b.slot_at IS NOT NULL
       );
 END $$;

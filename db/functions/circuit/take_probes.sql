@@ -4,9 +4,9 @@
 -- whose dispatcher dies is taken again at the next probe_at.
 --
 -- per_second   probes of one platform in any second, of all dispatchers together; the longest due first
--- auth_ref     of a channel of the group: whose identity to ask for. A group without channels is not probed
+-- auth_ref     of a channel of the group, or of its bot: whose identity to ask for. A group without either is not probed
 -- within       how long to wait for the answer at most: until the next probe
--- is_trial     no probe: the platform answered one, and a delivery is due: see claim_trial
+-- is_trial     no probe: the platform answered one, and a delivery is due: see claim_trial. A bot takes its trials itself
 -- Changes      half -> open, when the worker of the trial is silent: its lease has expired
 -- Locks        an advisory lock; platform_limits SKIP LOCKED
 CREATE OR REPLACE FUNCTION take_probes(p_per_second int DEFAULT 5)
@@ -36,14 +36,15 @@ BEGIN
 
     RETURN QUERY
     WITH away AS MATERIALIZED (
-        SELECT g.workspace_id, g.platform, g.rate_group, g.circuit, g.probe_at, first.auth_ref, first.due_at,
+        SELECT g.workspace_id, g.platform, g.rate_group, g.circuit, g.probe_at, first.due_at,
+               coalesce(first.auth_ref, bot.auth_ref) AS auth_ref,
                row_number() OVER (PARTITION BY g.platform, g.circuit = 'half' ORDER BY g.probe_at, g.workspace_id) AS nth,
                count(*) FILTER (WHERE g.probed_at > _now - interval '1 second') OVER (PARTITION BY g.platform) AS lately
         FROM platform_limits g
         JOIN workspaces w
           ON w.workspace_id = g.workspace_id
          AND w.status = 'active'
-        CROSS JOIN LATERAL (
+        LEFT JOIN LATERAL (
             SELECT coalesce(a.auth_ref, c.auth_ref) AS auth_ref, d.next_due_at AS due_at
             FROM channel_due d
             JOIN channels c
@@ -57,8 +58,13 @@ BEGIN
               AND d.rate_group = g.rate_group
             ORDER BY d.next_due_at
             LIMIT 1
-        ) AS first
-        WHERE (g.circuit <> 'closed' OR g.probe_at IS NOT NULL)
+        ) AS first ON true
+        LEFT JOIN bot_settings bot
+          ON bot.workspace_id = g.workspace_id
+         AND bot.provider = g.platform
+         AND bot.rate_group = g.rate_group
+        WHERE coalesce(first.auth_ref, bot.auth_ref) IS NOT NULL
+          AND (g.circuit <> 'closed' OR g.probe_at IS NOT NULL)
           AND (g.circuit = 'half' OR g.probe_at <= _now OR g.probed_at > _now - interval '1 second')
     ), taken AS MATERIALIZED (
         SELECT a.workspace_id, a.platform, a.rate_group, a.auth_ref, a.circuit, g.place
