@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -135,7 +136,7 @@ async def test_slots_of_a_batch_are_a_step_apart(bot: Bot) -> None:
     committed = await bot.decide(*await bot.take())
 
     slots = sorted(row["slot_at"] for row in committed)
-    assert [(b - a) for a, b in zip(slots, slots[1:], strict=False)] == [timedelta(milliseconds=50)] * 3
+    assert [(b - a) for a, b in pairwise(slots)] == [timedelta(milliseconds=50)] * 3
     assert (await bot.group())["next_allowed_at"] == slots[-1] + timedelta(milliseconds=50)
 
 

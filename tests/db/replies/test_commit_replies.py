@@ -17,7 +17,7 @@ async def test_what_was_sent_says_so_once(bot: Bot) -> None:
 
     [committed] = await bot.end(outcome(taken))
 
-    assert (committed["verdict"], committed["seq"], committed["more"]) == ("committed", 1, False)
+    assert (committed["verdict"], committed["seq"], committed["more"]) == ("committed", 2, False)
     reply = await bot.reply()
     assert reply["sent_at"] is not None
     assert (reply["provider_message_id"], reply["response"]["progress"]) == ("mid.out", [["mid.out"]])
@@ -118,7 +118,7 @@ async def test_three_replies_without_an_answer_open_the_circuit_of_posts(bot: Bo
     await bot.tenant.channel(platform="max")
     await bot.tenant.enqueue()
     assert await bot.tenant.claim() == []
-    assert [event["what"] for event in await bot.tenant.events()][0] == "group_opened"
+    assert (await bot.tenant.events())[0]["what"] == "group_opened"
 
 
 async def test_while_the_circuit_is_open_replies_wait_and_burn_no_attempt(bot: Bot) -> None:

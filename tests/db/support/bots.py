@@ -8,28 +8,18 @@ from uuid import UUID
 
 import asyncpg
 from db.support.builders import Tenant
+from db.support.senders import make_sender
 
 LEASE = timedelta(seconds=30)
 PATIENCE = timedelta(seconds=5)
-
-ARRIVE = """
-WITH update AS (
-    INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id, ts, provider_ts, provider_seq, update,
-                           trace_id)
-    VALUES ($1, 'max', $2, $3, clock_timestamp(), $4, $5, $6, 'trace')
-)
-INSERT INTO bot_chats AS c (workspace_id, chat_id, due_at)
-VALUES ($1, $2, clock_timestamp())
-ON CONFLICT (workspace_id, chat_id) DO UPDATE
-SET due_at = least(c.due_at, excluded.due_at)
-"""
 
 
 class Bot:
     """``on(connection)`` is the same bot through one connection: for transactions that stay open."""
 
-    def __init__(self, tenant: Tenant) -> None:
+    def __init__(self, tenant: Tenant, endpoint: UUID) -> None:
         self.tenant = tenant
+        self.endpoint = endpoint
         self.db = tenant.db
         self.workspace = tenant.workspace
         self._times = count(1_700_000_000_000, 1000)
@@ -44,22 +34,37 @@ class Bot:
         )
         await tenant.group(rate, "bot", "max")
         await tenant.db.execute(
-            "INSERT INTO bot_settings (workspace_id, auth_ref, rate_group, chat_rps) VALUES ($1, 'bot', 'bot', $2)",
+            "INSERT INTO bot_settings (workspace_id, auth_ref, rate_group, chat_rps, chat_per_minute) "
+            "VALUES ($1, 'bot', 'bot', $2, NULL)",
             *(tenant.workspace, chat_rps),
         )
-        return cls(tenant)
+        return cls(tenant, (await make_sender(tenant)).endpoint)
 
     def on(self, executor: Any) -> "Bot":
-        same = Bot(self.tenant.on(executor))
+        same = Bot(self.tenant.on(executor), self.endpoint)
         same._times = self._times
         return same
 
     async def arrive(self, chat: str = "7", key: str | None = None, ms: int | None = None, seq: int = 0) -> str:
         """A message of a customer, each a second after the one before by the provider's clock."""
         at = next(self._times) if ms is None else ms
-        key = key or f"mid.{chat}.{at}.{seq}"
-        await self.db.execute(ARRIVE, self.workspace, chat, key, at, seq, json.dumps({"text": key}))
-        return key
+        update = {
+            "provider": "max",
+            "chat_id": chat,
+            "key": key or f"mid.{chat}.{at}.{seq}",
+            "kind": "message_created",
+            "answer": True,
+            "chat_type": "dialog",
+            "body": {"message": {"body": {"text": "hello"}}},
+            "provider_ts": at,
+            "provider_seq": seq,
+            "trace_id": "trace",
+        }
+        stored = await self.db.fetchval(
+            "SELECT store_bot_update($1, $2, $3)", self.workspace, self.endpoint, json.dumps(update)
+        )
+        assert json.loads(stored)["verdict"] == "stored"
+        return str(update["key"])
 
     async def take(self, limit: int = 50, each: int = 1, lease: timedelta = LEASE) -> list[Any]:
         rows = await self.db.fetch("SELECT * FROM take_chats($1, $2, $3, $4)", *(self.workspace, limit, each, lease))
@@ -173,8 +178,3 @@ def transient(taken: Any, code: str = "http_502", **fields: Any) -> dict[str, An
 def permanent(taken: Any, code: str = "chat_denied", **fields: Any) -> dict[str, Any]:
     given = {"category": "PERMANENT", "scope": "channel", "code": code, "answered": True}
     return outcome(taken, "failed", **{**given, **fields})
-
-
-def reply_id(row: Any) -> UUID:
-    found: UUID = row["reply_id"]
-    return found

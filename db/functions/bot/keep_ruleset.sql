@@ -1,0 +1,13 @@
+-- keep_ruleset(workspace_id, ruleset_hash, rules, settings)
+--
+-- Keeps what turns are decided by, once per hash, before the first of them is committed: the log names the hash, and
+-- rules may be edited in place.
+CREATE OR REPLACE FUNCTION keep_ruleset(p_workspace_id uuid, p_ruleset_hash text, p_rules jsonb, p_settings jsonb)
+RETURNS void
+LANGUAGE sql
+SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+    INSERT INTO bot_rulesets (workspace_id, ruleset_hash, rules, settings)
+    VALUES (p_workspace_id, p_ruleset_hash, p_rules, p_settings)
+    ON CONFLICT DO NOTHING
+$$;
