@@ -111,39 +111,87 @@ INSERT INTO workspace_endpoints (workspace_id, endpoint_id, kind, source_id, met
      '{"name": "shop blog"}')
 ON CONFLICT DO NOTHING;
 
--- The shop bot. A rule with a state answers only in it; "any" takes whatever the customer writes there.
-INSERT INTO bot_rules (workspace_id, rule_id, intent, priority, state, pattern, capture, next_state, response_template)
+-- The shop bot: how it answers, and by which rules. examples/bot/rules.yaml says the same for `autopost bot`.
+INSERT INTO bot_settings (workspace_id, auth_ref, rate_group, hours, texts, menu)
+SELECT w.workspace_id, w.auth_ref, w.auth_ref, s.hours, s.texts, s.menu
+FROM (VALUES ('0de00000-0000-4000-8000-000000000001'::uuid, 'demo-max'),
+             ('5f000000-0000-4000-8000-000000000002'::uuid, 'shop-max')) AS w (workspace_id, auth_ref)
+CROSS JOIN (VALUES (
+    '{"mon": [["09:00", "21:00"]], "tue": [["09:00", "21:00"]], "wed": [["09:00", "21:00"]], "thu": [["09:00",
+     "21:00"]], "fri": [["09:00", "21:00"]], "sat": [["09:00", "21:00"]], "sun": [["09:00", "21:00"]]}'::jsonb,
+    '{"shop": "Север",
+      "greeting": "Здравствуйте! Я бот магазина «{{ shop }}». Помогу с доставкой, оплатой, возвратом и гарантией. Напишите вопрос или выберите тему.",
+      "clarify": "Не совсем понял вопрос. Уточните, пожалуйста, или выберите тему.",
+      "escalate": "Передаю вопрос оператору. Мы на связи ежедневно с 9:00 до 21:00 по Москве: +7 800 000-00-00, help@shop.example.",
+      "escalate_closed": "Сейчас операторы не на связи, ответим {{ opens_at }}. Срочное: help@shop.example.",
+      "cancelled": "Хорошо, начнём сначала. Чем помочь?",
+      "invalid": "Не нашёл номера заказа. Напишите его цифрами, например 12345, или «отмена».",
+      "attachment": "Пока я понимаю только текст. Опишите, пожалуйста, вопрос словами.",
+      "flood": "Получили ваши сообщения, ответим чуть позже.",
+      "stale_button": "Эта кнопка уже не действует."}'::jsonb,
+    '[["Доставка", "Оплата"], ["Возврат", "Гарантия"], ["Контакты"]]'::jsonb
+)) AS s (hours, texts, menu)
+ON CONFLICT DO NOTHING;
+
+-- A rule with a state answers only in it; "any" takes whatever the customer writes there.
+INSERT INTO bot_rules (workspace_id, rule_id, intent, priority, state, pattern, capture, accept, buttons, next_state,
+                       response_template)
 SELECT w.workspace_id, r.*
 FROM (VALUES ('0de00000-0000-4000-8000-000000000001'::uuid), ('5f000000-0000-4000-8000-000000000002'::uuid))
     AS w (workspace_id)
 CROSS JOIN (VALUES
     ('delivery', 'delivery', 50, NULL,
-     '{"mode": "contains", "keywords": ["доставк", "привез", "курьер", "когда придёт", "когда придет", "самовывоз"]}'::jsonb,
-     NULL, NULL,
+     '{"mode": "words", "keywords": ["доставк*", "доставоч*", "достави*", "доставля*", "доставьте", "привез*",
+      "привоз*", "курьер", "курьер*", "самовывоз*", "забрать", "пункт* выдачи", "пвз", "посылк*", "сдэк*", "почтой",
+      "когда придет", "когда приедет", "отправляете", "отправите"], "stop": ["курьерск*", "вернуть", "верну",
+      "возврат*", "отправить назад", "отправить обратно"], "fuzzy": true, "layout": true}'::jsonb,
+     NULL, NULL::jsonb, '[]'::jsonb, NULL,
      'Доставляем по всей России: курьером за 1–3 дня, в пункты выдачи за 2–5 дней. От 3 000 ₽ — бесплатно. Номер для отслеживания придёт в сообщении.'),
     ('payment', 'payment', 50, NULL,
-     '{"mode": "contains", "keywords": ["оплат", "оплач", "картой", "сбп", "рассрочк", "наличн"]}'::jsonb,
-     NULL, NULL,
+     '{"mode": "words", "keywords": ["оплат*", "оплата", "оплач*", "предоплат*", "заплат*", "платить", "платеж*",
+      "картой", "карты мир", "карту мир", "наличными", "наличные", "наличка", "нал", "безнал*", "сбп", "рассрочк*",
+      "кредит*", "долями", "перевод*", "qr*", "чек", "чека", "чеки", "списали*", "счет для"], "stop":
+      ["картой памяти"], "fuzzy": true, "layout": true}',
+     NULL, NULL, '[]', NULL,
      'Принимаем карты, СБП и оплату при получении. Чек придёт на почту, указанную в заказе.'),
     ('returns', 'returns', 60, NULL,
-     '{"mode": "contains", "keywords": ["возврат", "вернуть", "обмен", "не подош"]}'::jsonb,
-     NULL, 'returns_order',
+     '{"mode": "words", "keywords": ["возврат*", "возвращ*", "вернуть", "верну", "вернете", "вернем", "обмен",
+      "обмена", "обмену", "обменять", "поменять", "не подош*", "не подойд*", "не понрав*", "сдать обратно",
+      "заберите обратно", "отправить назад", "отправить обратно", "не тот товар", "не тот размер"], "stop":
+      ["возвращаться", "возвращаюсь"], "fuzzy": true, "layout": true}',
+     NULL, NULL, '[]', 'returns_order',
      'Поможем с возвратом. Напишите, пожалуйста, номер заказа.'),
     ('returns_order', 'returns', 90, 'returns_order',
-     '{"mode": "any", "keywords": []}'::jsonb,
-     'order_number', 'returns_reason',
+     '{"mode": "any"}',
+     'order_number', '{"kind": "order", "digits": [4, 12]}', '[]', 'returns_reason',
      'Заказ {{ order_number }}. Что случилось с товаром: не подошёл, брак или ошибка в заказе?'),
     ('returns_reason', 'returns', 90, 'returns_reason',
-     '{"mode": "any", "keywords": []}'::jsonb,
-     'reason', 'default',
+     '{"mode": "any"}',
+     'reason', '{"kind": "text"}', '[]', 'default',
      'Приняли: заказ {{ order_number }}, причина «{{ reason }}». Упакуйте товар с чеком и отдайте в любом пункте выдачи в течение 14 дней. Деньги вернём за 3–10 дней.'),
     ('warranty', 'warranty', 50, NULL,
-     '{"mode": "contains", "keywords": ["гаранти", "сломал", "ремонт", "неисправ"]}'::jsonb,
-     NULL, NULL,
+     '{"mode": "words", "keywords": ["гаранти*", "сломал*", "сломан*", "сломат*", "поломал*", "поломк*", "ремонт",
+      "ремонта", "ремонту", "отремонтир*", "починить", "почините", "неисправ*", "не включа*", "не работает",
+      "не заряжа*", "перестал* работать", "сервисный центр", "сервисного центра", "барахлит", "треснул*"], "stop":
+      ["промокод*", "сайт*", "приложени*", "ссылк*"], "fuzzy": true, "layout": true}',
+     NULL, NULL, '[]', NULL,
      'Гарантия на все товары — 12 месяцев. Пришлите номер заказа и фото неисправности, и мы оформим ремонт или замену.'),
     ('contacts', 'contacts', 40, NULL,
-     '{"mode": "contains", "keywords": ["контакт", "телефон", "адрес", "позвон", "оператор", "график", "время работы"]}'::jsonb,
-     NULL, NULL,
-     'Мы на связи ежедневно с 9:00 до 21:00 по Москве: +7 800 000-00-00, help@shop.example. Адрес: Москва, Примерная улица, 1.')
-) AS r (rule_id, intent, priority, state, pattern, capture, next_state, response_template)
+     '{"mode": "words", "keywords": ["контакт", "контакты", "контактн*", "ваш телефон", "номер телефона",
+      "телефон магазина", "телефон горячей", "горячая линия", "горячей линии", "адрес", "адреса", "позвонить",
+      "перезвоните", "дозвониться", "связаться", "оператор", "оператора", "оператором", "оператору", "человека",
+      "живой человек", "специалистом", "менеджер*", "график работы", "время работы", "часы работы", "вы работаете",
+      "вы находитесь", "вы открыты", "открываетесь", "закрываетесь", "сегодня открыты", "где магазин"], "stop":
+      ["контракт*"], "fuzzy": true, "layout": true}',
+     NULL, NULL, '[]', NULL,
+     'Мы на связи ежедневно с 9:00 до 21:00 по Москве: +7 800 000-00-00, help@shop.example. Адрес: Москва, Примерная улица, 1.'),
+    ('hello', 'small_talk', 10, NULL,
+     '{"mode": "words", "keywords": ["здравствуйте", "привет", "добрый день", "добрый вечер", "доброе утро"]}',
+     NULL, NULL, '[["Доставка", "Оплата"], ["Возврат", "Гарантия"], ["Контакты"]]', NULL,
+     'Здравствуйте! Чем помочь? Напишите вопрос или выберите тему.'),
+    ('thanks', 'small_talk', 10, NULL,
+     '{"mode": "words", "keywords": ["спасибо", "благодарю", "спс"]}',
+     NULL, NULL, '[]', NULL,
+     'Пожалуйста! Если появятся вопросы, пишите.')
+) AS r (rule_id, intent, priority, state, pattern, capture, accept, buttons, next_state, response_template)
 ON CONFLICT DO NOTHING;

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
+from autopost_contracts.payload import Button
 from msgspec.structs import replace
 
 from autopost_bot.engine.match import Hit, Match, match
@@ -25,7 +26,6 @@ from autopost_bot.engine.turn import (
     NextConversation,
     Outcome,
     Reply,
-    SayButton,
     Turn,
     Update,
 )
@@ -141,7 +141,7 @@ def _pressed(talk: Talk, rule_id: str, version: int, token: str, number: int) ->
     if rule is None or rule.version != version or token != talk.now.context.get("token"):
         return None
     buttons = [button for row in rule.buttons for button in buttons_of(row)]
-    return buttons[number].text if number < len(buttons) and buttons[number].press else None
+    return buttons[number].text if number < len(buttons) and buttons[number].callback else None
 
 
 def _count(talk: Talk) -> Talk | Turn:
@@ -184,7 +184,7 @@ def _matched(talk: Talk, found: Match) -> Turn:
     if rule.state is None and rule.next_state is None and talk.in_scenario:
         reply = _with_prompt(talk, talk.say(rule.response_template, rule_rows(rule, None)))
         return talk.turn("digressed", reply, next=_stay(talk), rule=rule)
-    token = _token(talk) if any(button.press for row in rule.buttons for button in buttons_of(row)) else None
+    token = _token(talk) if any(button.callback for row in rule.buttons for button in buttons_of(row)) else None
     reply = talk.say(rule.response_template, (*rule_rows(rule, token), *_other_intents(talk, found)))
     outcome: Outcome = "matched" if rule.capture is None else "captured"
     return talk.turn(outcome, reply, next=_after(talk, rule, reply, token), rule=rule)
@@ -236,7 +236,7 @@ def _other_intents(talk: Talk, found: Match) -> ButtonRows:
     winner = found.hits[0].rule.intent
     others = {hit.rule.intent: hit.rule.rule_id for hit in reversed(found.hits) if hit.rule.intent != winner}
     shown = [talk.ruleset.say_buttons[rule_id] for rule_id in others.values() if rule_id in talk.ruleset.say_buttons]
-    return tuple((SayButton(text),) for text in sorted(shown))
+    return tuple((Button(text, kind="say"),) for text in sorted(shown))
 
 
 def _refused(talk: Talk, hit: Hit) -> Turn:

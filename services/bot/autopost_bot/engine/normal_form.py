@@ -5,6 +5,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 LONGEST = 1000
 """Characters of a text that are looked at; a keyword further behind is not found."""
@@ -23,6 +24,7 @@ _RUSSIAN_KEYS = str.maketrans(
 )
 
 
+@lru_cache(maxsize=256)
 def normal_form(text: str) -> str:
     folded = text[:LONGEST].casefold()
     if not _PLAIN.fullmatch(folded):

@@ -15,7 +15,7 @@ class UnsendableReply(Exception):  # noqa: N818  named for what happened
 
 
 def compile_reply(reply: Reply) -> Plan:
-    compiled = compile_content(Content(text=reply.text), Flags(), PROFILE)
+    compiled = compile_content(Content(text=reply.text, buttons=reply.buttons), Flags(), PROFILE)
     if compiled.plan is None:
         raise UnsendableReply("; ".join(problem.message for problem in compiled.problems))
     return compiled.plan

@@ -40,11 +40,11 @@ class Accept(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RuleButton(Struct, frozen=True, forbid_unknown_fields=True):
-    """With ``url`` a link; with ``press`` a button that works only as long as its question is the current one."""
+    """With ``url`` a link; with ``callback`` a button that works only as long as its question is the current one."""
 
     text: str
     url: str | None = None
-    press: bool = False
+    callback: bool = False
 
 
 ButtonRow = tuple[str | RuleButton, ...]

@@ -4,30 +4,27 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from autopost_contracts.payload import Button
 from msgspec import Struct
 from msgspec.structs import replace
 
 from autopost_bot.engine.hours import in_words, opens_at
-from autopost_bot.engine.rules import ButtonRow, Rule
+from autopost_bot.engine.rules import ButtonRow, Rule, RuleButton
 from autopost_bot.engine.ruleset import Ruleset, buttons_of
 from autopost_bot.engine.turn import (
     DEFAULT_STATE,
     OPERATOR_STATE,
     Conversation,
     Escalation,
-    LinkButton,
     LogLine,
     NextConversation,
     Outcome,
-    PressButton,
     Reply,
-    ReplyButton,
-    SayButton,
     Turn,
     Update,
 )
 
-ButtonRows = tuple[tuple[ReplyButton, ...], ...]
+ButtonRows = tuple[tuple[Button, ...], ...]
 
 OWN_NAMES = frozenset({"turns", "opened_by", "prompt", "buttons", "token", "greeted"})
 """Of a context; everything else in it was captured."""
@@ -141,12 +138,7 @@ class Talk(Struct, frozen=True, kw_only=True):
 
 def say_rows(rows: tuple[ButtonRow, ...]) -> ButtonRows:
     """Buttons that stand on their own: of the menu."""
-    return tuple(
-        tuple(
-            LinkButton(button.text, button.url) if button.url else SayButton(button.text) for button in buttons_of(row)
-        )
-        for row in rows
-    )
+    return tuple(tuple(map(_plain_button, buttons_of(row))) for row in rows)
 
 
 def rule_rows(rule: Rule, token: str | None) -> ButtonRows:
@@ -157,12 +149,15 @@ def rule_rows(rule: Rule, token: str | None) -> ButtonRows:
     )
 
 
-def _rule_button(rule: Rule, token: str | None, number: int, button: Any) -> ReplyButton:
-    if button.url:
-        return LinkButton(button.text, button.url)
-    if button.press:
-        return PressButton(button.text, f"{rule.rule_id}.{rule.version}.{token or '-'}.{number}")
-    return SayButton(button.text)
+def _rule_button(rule: Rule, token: str | None, number: int, button: RuleButton) -> Button:
+    if not button.callback:
+        return _plain_button(button)
+    payload = f"{rule.rule_id}.{rule.version}.{token or '-'}.{number}"
+    return Button(button.text, payload=payload, kind="callback")
+
+
+def _plain_button(button: RuleButton) -> Button:
+    return Button(button.text, button.url) if button.url else Button(button.text, kind="say")
 
 
 def _logged(update: Update) -> str:

@@ -6,6 +6,7 @@ A turn says everything that a commit writes: the reply, the next conversation, t
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from autopost_contracts.payload import Button
 from autopost_contracts.plan import Plan
 from msgspec import Struct, field
 
@@ -60,30 +61,11 @@ class Conversation(Struct, frozen=True, kw_only=True):
     """The highest ``provider_ms`` of the updates handled so far (``bot_chats.last_provider_ts``)."""
 
 
-class SayButton(Struct, frozen=True, tag="say"):
-    """Pressing it writes its text, so typing the text does the same."""
-
-    text: str
-
-
-class LinkButton(Struct, frozen=True, tag="link"):
-    text: str
-    url: str
-
-
-class PressButton(Struct, frozen=True, tag="press"):
-    text: str
-    payload: str
-
-
-ReplyButton = SayButton | LinkButton | PressButton
-
-
 class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What goes out: plain text and rows of buttons."""
 
     text: str
-    buttons: tuple[tuple[ReplyButton, ...], ...] = ()
+    buttons: tuple[tuple[Button, ...], ...] = ()
 
 
 class NextConversation(Struct, frozen=True, kw_only=True):
