@@ -1,5 +1,7 @@
 """Development credentials: public, and valid for the simulator only."""
 
+from typing import NamedTuple
+
 WORKSPACE = "0de00000-0000-4000-8000-000000000001"
 """The demo workspace of `db/seed.sql`."""
 
@@ -15,3 +17,19 @@ TOKENS = {
     "AUTOPOST_SHOP_MAX_TOKEN": "shop-max-token-for-development-only",
 }
 """The environment variables that the credentials of the seed refer to."""
+
+
+class DevelopmentBot(NamedTuple):
+    """A bot in MAX of a workspace of the seed."""
+
+    name: str
+    variable: str
+    """The environment variable with its token."""
+    webhook_secret: str
+
+
+BOTS = (
+    DevelopmentBot("Demo bot", "AUTOPOST_DEMO_MAX_TOKEN", "demo-bot-secret-for-development"),
+    DevelopmentBot("Shop bot", "AUTOPOST_SHOP_MAX_TOKEN", "shop-bot-secret-for-development"),
+)
+"""Documented in db/seed.sql."""

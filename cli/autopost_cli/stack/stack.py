@@ -22,6 +22,7 @@ from autopost_cli.embedded.postgres import DURABLE
 from autopost_cli.embedded.processes import BackendError, Process
 from autopost_cli.embedded.program import Program, shortened
 from autopost_cli.stack.backends import DATABASE, Backends
+from autopost_cli.stack.bots import subscribe_bots
 from autopost_cli.stack.prepare import Prepare, await_database, create_database, prepare_database, prepare_streams
 from autopost_cli.stack.services import SERVICES, ServiceProgram, ServiceSpec, environment
 from autopost_cli.stack.settings import Ports, read_settings
@@ -134,6 +135,8 @@ class Stack:
         """Start a stopped part on its port and data; returns when it answers."""
         await self._supervisors[name].start()
         await self.ready(name)
+        if name == "simulator":
+            await self._subscribe_bots()
 
     async def ready(self, name: str) -> None:
         await self._supervisors[name].ready(self._ready_within)
@@ -205,6 +208,22 @@ class Stack:
             await self._keep(program)
         for program in programs:
             await self.ready(program.name)
+        await self._subscribe_bots()
+
+    async def _subscribe_bots(self) -> None:
+        """Never at a real platform: only where the services call the simulator."""
+        simulator, ingest = self.backends.simulator_url, self.urls.get("ingest")
+        if not (simulator and ingest) or self._settings.max_api_url:
+            return
+        try:
+            await subscribe_bots(simulator, ingest, self._env)
+        except BackendError as error:
+            self.report(f"{error}; nobody answers in its chats")
+
+    async def _resubscribe_bots(self) -> None:
+        """A new simulator knows no webhooks."""
+        await self.ready("simulator")
+        await self._subscribe_bots()
 
     def _program(self, service: ServiceSpec, ports: Ports) -> ServiceProgram:
         public = ports.take(service.name) if service.public else None
@@ -216,7 +235,8 @@ class Stack:
 
     async def _keep(self, program: Program | None) -> None:
         if program:
-            supervisor = Supervisor(program, self.report, self._refusal)
+            restarted = self._resubscribe_bots if program.name == "simulator" else None
+            supervisor = Supervisor(program, self.report, self._refusal, restarted)
             self._supervisors[program.name] = supervisor
             await supervisor.start()
 

@@ -6,7 +6,7 @@ not help, so the supervisor gives up and shows the output.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -15,6 +15,7 @@ from autopost_cli.embedded.program import Program, Shutdown
 
 BAD_CONFIGURATION = 2
 Report = Callable[[str], None]
+Restarted = Callable[[], Awaitable[None]]
 
 
 class RefusedError(Exception):
@@ -43,10 +44,13 @@ class RestartBackoff:
 
 
 class Supervisor:
-    """Starts, restarts and stops one program."""
+    """Starts, restarts and stops one program. ``restarted`` runs after each restart of its own."""
 
-    def __init__(self, program: Program, report: Report, refusal: asyncio.Future[None]) -> None:
+    def __init__(
+        self, program: Program, report: Report, refusal: asyncio.Future[None], restarted: Restarted | None = None
+    ) -> None:
         self.program = program
+        self._restarted = restarted
         self._report = report
         self._refusal = refusal
         self._watching: asyncio.Task[None] | None = None
@@ -99,6 +103,8 @@ class Supervisor:
                 OSError, BackendError
             ):  # the old process is seen as ended again, so this is retried
                 await self.program.spawn()
+                if self._restarted:
+                    await self._restarted()
         return None
 
     def _give_up(self) -> None:

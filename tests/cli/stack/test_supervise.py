@@ -6,15 +6,19 @@ from datetime import timedelta
 from pathlib import Path
 
 import asyncpg
+import httpx
 import pytest
+from autopost_cli.development import BOTS, TOKENS, DevelopmentBot
 from autopost_cli.embedded.folders import FolderInUseError
 from autopost_cli.embedded.ports import free_port
 from autopost_cli.embedded.processes import BackendError
+from autopost_cli.stack.stack import Stack
 from autopost_cli.stack.supervise import RefusedError, RestartBackoff
 from autopost_runtime.config.load import ConfigError
 from harness.backends import SURVIVES_A_KILL
 from harness.dummy_stack import dummy_stack
 from harness.eventually import eventually
+from harness.http_client import http_client
 
 
 def alive(pid: int) -> bool:
@@ -195,3 +199,31 @@ async def run_sql(url: str | None, statement: str) -> object:
         return await connection.fetchval(statement)
     finally:
         await connection.close()
+
+
+async def subscribed(stack: Stack, bot: DevelopmentBot) -> list[str]:
+    url = f"{stack.describe()['simulator']}/max/subscriptions"
+    async with http_client() as http:
+        try:
+            answer = await http.get(url, headers={"Authorization": TOKENS[bot.variable]})
+        except httpx.TransportError:
+            return []
+    return [one["url"] for one in answer.json()["subscriptions"]]
+
+
+async def test_the_bots_of_the_seed_hear_of_the_simulator_also_of_one_that_was_killed() -> None:
+    async with dummy_stack("simulator") as stack:
+        hook = f"{stack.urls['ingest']}/v1/bot/max"
+        before = [await subscribed(stack, bot) for bot in BOTS]
+        stack.kill("simulator")
+
+        async def again() -> bool:
+            return [await subscribed(stack, bot) for bot in BOTS] == before
+
+        assert before == [[hook]] * len(BOTS)
+        await eventually(again, timedelta(seconds=30))
+
+
+async def test_where_services_call_another_max_nothing_is_subscribed() -> None:
+    async with dummy_stack("simulator", env={"AUTOPOST_MAX_API_URL": "https://max.example"}) as stack:
+        assert [await subscribed(stack, bot) for bot in BOTS] == [[]] * len(BOTS)
