@@ -57,7 +57,7 @@ def schedule_maintenance(
 ) -> None:
     _schedule_database_jobs(config, database, scheduler, notes)
     if objects is None:
-        get_logger().info("guards.no_store", effect="payloads and media are not collected")
+        get_logger().info("retention.no_store", effect="payloads and media are not deleted")
     else:
         _schedule_store_jobs(config, MediaGcGateway(database), objects, scheduler)
 

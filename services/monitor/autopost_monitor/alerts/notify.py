@@ -56,5 +56,5 @@ class Notifier:
                 outcome, error = "unreachable", code
         _notices.add(1, {"target": self._target.name, "outcome": outcome})
         log = get_logger().info if error is None else get_logger().warning
-        log("alert.told", target=self._target.name, notice=notice.id, outcome=outcome, error=error)
+        log("alert.notified", target=self._target.name, notice=notice.id, outcome=outcome, error=error)
         await self._gateway.record_notice_result(notice, self._target.name, outcome, error, wait, self._retry)

@@ -42,7 +42,7 @@ class Leadership:
         if not await self._gateway.take_leader_lease(name, self.holder, self._lease, every):
             return False
         if not await self._while_held(name, every, work, deadline):
-            get_logger().warning("round.lost", round=name)
+            get_logger().warning("job.lost", job=name)
             return False
         await self._gateway.end_leader_lease(name, self.holder)
         return True

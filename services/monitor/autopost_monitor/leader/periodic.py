@@ -66,7 +66,7 @@ async def run_periodically(
         except Exception as exc:
             rounds_failed.add(1, {"round": name})
             if is_away(exc):
-                get_logger().warning("round.failed", round=name, error=type(exc).__name__)
+                get_logger().warning("job.failed", job=name, error=type(exc).__name__)
             else:
                 wait = await aside.failed(INSTALLATION, exc)
         await service.sleep(wait)

@@ -71,7 +71,7 @@ class MediaCollector:
             result = await self._collect(deletion, deadline)
             collected.add(1, {"verdict": result})
             if result in ("late", "store_away"):
-                get_logger().warning("collect.stopped", reason=result)
+                get_logger().warning("media_gc.stopped", reason=result)
                 return
 
     async def _collect(self, deletion: Deletion, deadline: float) -> str:
@@ -84,7 +84,7 @@ class MediaCollector:
         except TimeoutError:
             return "late"
         except Exception as exc:
-            get_logger().warning("collect.store_away", error=type(exc).__name__)
+            get_logger().warning("media_gc.store_away", error=type(exc).__name__)
             return "store_away"
         return "collected" if await self._gateway.finish_media_deletion(deletion) else "passed_on"
 

@@ -34,7 +34,7 @@ class DeletionBatches(Struct, frozen=True):
 def count_deleted(what: str, count: int) -> None:
     if count:
         forgotten.add(count, {"what": what})
-        get_logger().info("retain.forgotten", what=what, count=count)
+        get_logger().info("retain.deleted", what=what, count=count)
 
 
 class Retention:
