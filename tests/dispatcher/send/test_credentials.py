@@ -1,7 +1,8 @@
 """From a reference to a token, without a restart when it moves."""
 
 import asyncio
-from datetime import UTC, datetime
+import weakref
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -10,10 +11,12 @@ import pytest
 from autopost_contracts.ids import WorkspaceId
 from autopost_dispatcher.gateway import Gateway
 from autopost_runtime.config.load import ConfigError, Secret
+from autopost_runtime.secrets import credentials
 from autopost_runtime.secrets.credentials import Credential, Credentials
 from autopost_runtime.secrets.sealing import Label, new_key, read_keys
 from dispatcher.support.sample_claims import WORKSPACE
 from harness.databases import Database
+from harness.eventually import eventually
 from structlog.testing import capture_logs
 
 TOKEN = "123456789:AAF0canary_canary-canary_canary0123"
@@ -170,6 +173,15 @@ async def test_a_forgotten_token_is_asked_for_again_and_others_are_kept() -> Non
     assert await credentials.token(WORKSPACE, "telegram", "bot") == Secret("1:new")
     assert await credentials.token(WORKSPACE, "telegram", "other") == Secret("1:old")
     assert bindings.asked == 3
+
+
+async def test_a_token_that_nobody_uses_any_more_leaves_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credentials, "REMEMBERED", timedelta(milliseconds=20))
+    known = Credentials(Bindings("env:BOT_TOKEN"), {"BOT_TOKEN": "1:a"})
+
+    found = weakref.ref(await known.identity(WORKSPACE, "telegram", "bot"))
+
+    await eventually(lambda: found() is None)
 
 
 async def test_forgetting_an_unknown_credential_does_nothing() -> None:

@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from autopost_runtime.lifecycle import pace
-from autopost_runtime.lifecycle.pace import CATCH_UP, HEAD_ROOM, LATE, CallPacer, PacedCall, has_missed
+from autopost_runtime.lifecycle.pace import CATCH_UP, HEAD_ROOM, KEPT, LATE, CallPacer, PacedCall, has_missed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,6 +102,34 @@ def test_after_an_upload_the_channel_keeps_its_distance_from_the_end_of_it(clock
 
     assert given_during_the_upload is None
     assert paced.wait(rated, slot + 2 * step) == 0
+
+
+def test_channels_and_tokens_without_calls_cost_nothing_after_some_seconds(clock):
+    paced = CallPacer()
+    for number in range(1000):
+        paced.wait(call(group=str(number)), clock.now)
+        clock.now += STEP
+
+    clock.now += KEPT
+    paced.wait(call(), clock.now)
+
+    assert (len(paced._last), len(paced._last_in)) == (1, 1)
+
+
+def test_nothing_is_forgotten_that_a_call_would_wait_for(clock):
+    """One that goes out late, and then calls at the time of their slots, until the delay is caught up with."""
+    never, rated = CallPacer(), call()
+    paced, slot = CallPacer(), clock.now
+    clock.now += LATE
+    waits = []
+    for number in range(round(KEPT / STEP)):
+        clock.now = max(clock.now, slot + number * STEP)
+        paced.wait(call(group="other"), clock.now)
+        waits.append((paced.wait(rated, slot + number * STEP), never.wait(rated, slot + number * STEP)))
+
+    assert all(one == other for one, other in waits)
+    assert any(one for one, _ in waits)
+    assert waits[-1] == (0, 0)
 
 
 LIMITS = [1, 2, 5, 30]

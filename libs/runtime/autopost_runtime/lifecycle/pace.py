@@ -6,6 +6,7 @@ too and catch up slowly. A call that is far behind its slot needs another slot.
 """
 
 import time
+from typing import TypeVar
 from uuid import UUID
 
 from msgspec import Struct
@@ -26,6 +27,10 @@ CATCH_UP = 0.98
 """The fraction of the interval between two slots that delayed calls keep."""
 FINE = 0.001
 """Seconds. Smaller intervals are not paced."""
+KEPT = 2 * LATE / (1 - CATCH_UP)
+"""Seconds. After half of it no call waits for that one any more: one that was late is caught up with."""
+
+Key = TypeVar("Key")
 
 
 class PacedCall(Struct, frozen=True):
@@ -42,6 +47,7 @@ class CallPacer:
         """By rate group: the slot of its last call, and the time of that call."""
         self._last_in: dict[tuple[UUID, UUID | str], tuple[float, float]] = {}
         """The same by place; after an upload, the first slot and time that count from its end."""
+        self._cleaned_at = time.monotonic()
 
     def wait(self, call: PacedCall, slot: float) -> float | None:
         """Seconds to wait before the call; ``None`` when it has missed its slot.
@@ -56,12 +62,23 @@ class CallPacer:
             return None
         self._last[call.group] = (max(slot, self._last.get(call.group, (slot, at))[0]), at)
         self._last_in[call.place] = (slot, at)
+        if now - self._cleaned_at > KEPT:
+            self._clean(now)
         return at - now
 
     def uploaded(self, call: PacedCall) -> None:
         """The platform counts a call with media from its end, so slots given during the upload are too early."""
         end, step = time.monotonic(), call.interval
         self._last_in[call.place] = (end + step, end + step * CATCH_UP)
+
+    def _clean(self, now: float) -> None:
+        """Without it every channel and chat that ever was would be kept."""
+        self._last, self._last_in = _since(self._last, now - KEPT), _since(self._last_in, now - KEPT)
+        self._cleaned_at = now
+
+
+def _since(calls: dict[Key, tuple[float, float]], time: float) -> dict[Key, tuple[float, float]]:
+    return {key: call for key, call in calls.items() if call[1] >= time}
 
 
 def _after(last: tuple[float, float] | None, slot: float) -> float:

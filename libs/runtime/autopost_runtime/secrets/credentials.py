@@ -95,7 +95,14 @@ class Credentials:
             return
         del self._reads[key]
         if not read.cancelled() and read.exception() is None and (found := read.result()):
-            self._known[key] = (time.monotonic() + REMEMBERED.total_seconds(), found)
+            lasts = REMEMBERED.total_seconds()
+            known = self._known[key] = (time.monotonic() + lasts, found)
+            asyncio.get_running_loop().call_later(lasts, self._expire, key, known)
+
+    def _expire(self, key: Key, known: tuple[float, Identity | None]) -> None:
+        """So that no token stays in memory when its tenant has nothing to send."""
+        if self._known.get(key) is known:
+            del self._known[key]
 
     async def _read(self, key: Key) -> Identity | None:
         workspace, platform, auth_ref = key
