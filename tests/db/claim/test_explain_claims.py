@@ -18,12 +18,25 @@ CHANNELS = 20
 DUE = 5
 """Per channel."""
 RATIO = 1.5
-MOST = {"claim": 60, "arrived": 30, "sent": 35, "failed": 60}
+MOST = {"claim": 60, "claim_due": 60, "arrived": 30, "across": 30, "sent": 35, "failed": 60}
 """Buffers per row: half as much again as was seen with a million sent or 100,000 blocked."""
 
 CLAIM = "SELECT * FROM claim_deliveries($1, $2, $3)"
+CLAIM_DUE = "SELECT * FROM claim_due(ARRAY[$1::uuid, gen_random_uuid()], $2, $3, $3)"
 SHORT = "SELECT * FROM commit_sent($1, $2, $3, $4)"
+ACROSS = "SELECT * FROM commit_sent_across(array_fill($1::uuid, ARRAY[cardinality($2::uuid[])]), $2, $3, $4)"
 COMMIT = "SELECT * FROM commit_deliveries($1, $2, '1 hour', 3, 0.5)"
+ROWS = {CLAIM: CHANNELS * DUE, CLAIM_DUE: CHANNELS * DUE + 1, COMMIT: CHANNELS * DUE // 2, SHORT: 0, ACROSS: 1}
+OTHERS = """
+WITH other AS (
+    INSERT INTO workspaces (name) SELECT 'other' FROM generate_series(1, $1) RETURNING workspace_id
+), gate AS (
+    INSERT INTO platform_limits (workspace_id, platform, rate_group) SELECT workspace_id, 'telegram', 'bot' FROM other
+)
+INSERT INTO channels (workspace_id, platform, target_id, auth_ref, rate_group)
+SELECT workspace_id, 'telegram', n::text, 'bot', 'bot' FROM other CROSS JOIN generate_series(1, $2) AS n
+"""
+"""$1 tenants with $2 channels each."""
 FILL = """
 WITH message AS (
     INSERT INTO messages (workspace_id, content_hash, payload)
@@ -92,14 +105,18 @@ class Shop:
         refused = [transient(claim, "platform", retry_after_ms=1) for claim in self.claims[half:-CHANNELS]]
         refused += [permanent(claim, "channel") for claim in self.claims[-CHANNELS:]]
         claim = await self.measure(connection, CLAIM, uuid4(), CHANNELS * DUE)
+        together = await self.measure(connection, CLAIM_DUE, uuid4(), CHANNELS * DUE)
         arrived = self.claims[:half]
         fences = [claim["delivery_id"] for claim in arrived], [claim["claim_token"] for claim in arrived]
         short = await self.measure(connection, SHORT, *fences, ["17"] * half)
+        across = await self.measure(connection, ACROSS, *fences, ["17"] * half)
         well = await self.commit(connection, [sent(claim) for claim in self.claims[:half]])
         ill = await self.commit(connection, refused)
         return {
             "claim": claim / (CHANNELS * DUE),
+            "claim_due": together / (CHANNELS * DUE),
             "arrived": short / half,
+            "across": across / half,
             "sent": well / half,
             "failed": ill / len(refused),
         }
@@ -115,7 +132,7 @@ class Shop:
         [explained] = json.loads(await connection.fetchval(explain, self.tenant.workspace, *arguments))
         await transaction.rollback()
         plan = explained["Plan"]
-        assert plan["Actual Rows"] == {CLAIM: CHANNELS * DUE, COMMIT: CHANNELS * DUE // 2, SHORT: 0}[query]
+        assert plan["Actual Rows"] == ROWS[query]
         return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
 
 
@@ -150,6 +167,24 @@ async def test_what_waits_behind_a_paused_channel_costs_the_others_nothing(datab
     paused = await shop.tenant.channel(max_parallel=10)
     await shop.fill(connection, [paused], BLOCKED, "queued")
     await shop.tenant.set_channel(paused, "paused_until = clock_timestamp() + interval '1 hour'")
+
+    check(before, await shop.touched(connection))
+    check(before, await shop.touched(await database.connect()))
+
+
+async def test_channels_of_other_tenants_cost_a_claim_and_a_commit_nothing(database, shop):
+    """Planned for few channels and for many; those of the others are due, full and idle."""
+    connection = await database.connect()
+    await shop.fill(connection, shop.channels, FEW, "sent")
+    before = await shop.touched(connection)
+
+    await connection.execute(OTHERS, 500, 40, timeout=600)
+    await connection.execute(
+        "UPDATE channel_due SET next_due_at = CASE WHEN abs(hashtext(channel_id::text)) % 2 = 0 THEN 'infinity'"
+        " ELSE now() END, waits_for_place = abs(hashtext(channel_id::text)) % 4 = 0 WHERE workspace_id <> $1",
+        shop.tenant.workspace,
+    )
+    await connection.execute("VACUUM (ANALYZE) channel_due, channels, platform_limits, workspaces, channel_counters")
 
     check(before, await shop.touched(connection))
     check(before, await shop.touched(await database.connect()))

@@ -172,7 +172,15 @@ class World:
                 "SELECT * FROM claim_deliveries($1, $2, $3, p_now => clock_timestamp() + $4)",
                 (workspace, uuid4(), BATCH, later),
             ),
+            "claim_due": Call("SELECT * FROM claim_due($1, $2, $3, $3)", ([workspace, uuid4()], uuid4(), BATCH)),
+            "claim_due of sleepers": Call(
+                "SELECT * FROM claim_due($1, $2, $3, $3, p_now => clock_timestamp() + $4)",
+                ([workspace, uuid4()], uuid4(), BATCH, later),
+            ),
             "commit_sent": Call("SELECT commit_sent($1, $2, $3, $4)", (workspace, *fences, ["17"] * BATCH)),
+            "commit_sent_across": Call(
+                "SELECT * FROM commit_sent_across($1, $2, $3, $4)", ([workspace] * BATCH, *fences, ["17"] * BATCH)
+            ),
             "commit of sent": Call(commit, (workspace, well)),
             "commit of failed": Call(commit, (workspace, ill)),
             "read_outcomes": Call("SELECT * FROM read_outcomes($1, $2, $3)", (workspace, *fences)),
@@ -182,6 +190,16 @@ class World:
             "take_slot": Call(
                 "SELECT * FROM take_slot($1, $2, $3)", (workspace, one["delivery_id"], one["claim_token"])
             ),
+            "record_progress_across": Call(
+                "SELECT record_progress_across($1, $2, $3, $4, $5)",
+                ([workspace] * BATCH, *fences, [0] * BATCH, json.dumps([["17"]] * BATCH)),
+            ),
+            "take_slots": Call(
+                "SELECT * FROM take_slots($1, $2, $3, $4, $5)",
+                ([workspace] * BATCH, *fences, [False] * BATCH, [None] * BATCH),
+            ),
+            "circuits_in_doubt": Call("SELECT circuits_in_doubt($1)", ([workspace, uuid4()],)),
+            "take_probes": Call("SELECT * FROM take_probes()", ()),
             "renew_leases": Call("SELECT renew_leases($1, $2, $3)", (workspace, *fences)),
             "next_due_at": Call("SELECT next_due_at($1)", (workspace,)),
             "due_workspaces": Call("SELECT * FROM due_workspaces()", ()),
