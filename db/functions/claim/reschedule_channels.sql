@@ -4,7 +4,8 @@
 -- counts, more and tight go with channels, row by row: how many are being taken, whether more was seen waiting, and whether no
 -- place seemed to be left.
 --
--- own gates closed     when they open
+-- own gates closed     when they open, also if it is full: until then its sends have ended as a rule, so that no commit
+--                      has to write to channel_due
 -- full, has work       never: the commit that frees a place makes it due. Declared only while the channel's 'ended'
 --                      counter is held; one that is being counted right now stays due at once
 -- work left            when the channel's next slot is. Channels that were served go behind those that were not, and
@@ -65,6 +66,7 @@ BEGIN
               AND started.channel_id = p.channel_id
               AND started.side = 'started'
               AND p.tight
+              AND (c.next_allowed_at <= p_now) IS NOT FALSE
             OFFSET 0
         ) AS c ON true
         LEFT JOIN LATERAL (

@@ -2,7 +2,8 @@
 --
 -- Chooses under the rates of the channels and of their rate groups, then advances the gates of both. Order: the first
 -- delivery of each channel, then the second of each, and so on; among equals the channel that was served longest ago
--- goes first. One slot is one provider call: the first of a delivery. For later calls the sender calls take_slot.
+-- goes first. Of several workspaces each gets one before any gets a second. One slot is one provider call: the first of
+-- a delivery. For later calls the sender calls take_slot.
 --
 -- workspaces, channels, groups   of ready_channels, row by row
 -- limit, most              how many deliveries of one workspace, and of all of them together
@@ -105,7 +106,7 @@ BEGIN
             WHERE c.group_nth <= c.group_room
         ) AS c
         WHERE c.workspace_nth <= p_limit
-        ORDER BY c.nth, c.turn
+        ORDER BY c.workspace_nth, c.turn
         LIMIT p_most
     ), served AS MATERIALIZED (
         SELECT s.channel, s.place, s.step, count(*)::int AS taken, max(s.slot_at) + s.step AS gate

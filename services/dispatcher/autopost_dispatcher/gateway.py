@@ -375,8 +375,8 @@ class Gateway:
         tokens: Sequence[ClaimToken],
         provider_message_ids: Sequence[str],
     ) -> tuple[list[int], dict[WorkspaceId, float]]:
-        """Returns the indexes of outcomes that are not committed, and in how many seconds the next delivery is due in
-        each workspace that has one.
+        """Returns the indexes of outcomes that are not committed, and in how many seconds the channels of the others
+        have something to claim again, by workspace.
         """
         [row] = await self._database.fetch(
             "SELECT unsettled, workspaces, dues FROM commit_sent_across($1, $2, $3, $4, $5)",
@@ -389,7 +389,7 @@ class Gateway:
         unsettled, within, dues = row
         return (
             [nth - 1 for nth in unsettled],
-            {workspace: due for workspace, due in zip(within, dues, strict=True) if due is not None},
+            dict(zip(within or (), dues or (), strict=True)),
         )
 
     async def read_outcomes(

@@ -233,12 +233,27 @@ async def test_a_workspace_that_nobody_knows_is_no_error(database):
     assert Claimed(await database.pool.fetch("SELECT * FROM claim_due('{}', $1, 1, 1)", uuid4())).rows == []
 
 
-async def test_a_channel_that_became_free_is_due_when_its_own_rate_allows_it(tenant):
+async def test_a_full_channel_whose_own_rate_is_used_up_is_due_when_that_allows_it(tenant):
+    """Until then its send has ended as a rule. So the commit has nothing to write, and a late one makes it due."""
     channel = await tenant.channel(rate_rps=0.5, max_parallel=1)
     await tenant.backlog(channel, 2)
     claim = await tenant.claim_one()
-    assert (await tenant.due(channel))["waits_for_place"]
-
+    due = await tenant.due(channel)
     await tenant.commit(sent(claim))
 
-    assert (await tenant.due(channel))["next_due_at"] == claim["slot_at"] + timedelta(seconds=2)
+    assert (due["waits_for_place"], due["next_due_at"]) == (False, claim["slot_at"] + timedelta(seconds=2))
+    assert await tenant.due(channel) == due
+
+
+async def test_a_channel_that_is_still_full_then_waits_for_the_place(tenant):
+    channel = await tenant.channel(rate_rps=0.5, max_parallel=1)
+    await tenant.backlog(channel, 2)
+    claim = await tenant.claim_one()
+    later = claim["slot_at"] + timedelta(seconds=3)
+
+    claimed = await tenant.claim(now=later)
+    waits = (await tenant.due(channel))["waits_for_place"]
+    await tenant.commit(sent(claim))
+
+    assert (claimed, waits) == ([], True)
+    assert len(await tenant.claim(now=later)) == 1
