@@ -1,6 +1,17 @@
 -- What people on call may do. Each change takes operator and reason and leaves its event.
 GRANT EXECUTE ON FUNCTION
+    approve_publication(uuid, uuid, int, jsonb, text),
     audit_cursor(),
+    cancel_deliveries(uuid, uuid[], jsonb, boolean),
+    cancel_publication(uuid, uuid, int, text, text),
+    draft_publication(uuid, jsonb, text),
+    edit_publication(uuid, uuid, int, jsonb, text),
+    list_publications(uuid, timestamptz, timestamptz, text[], uuid, uuid, int),
+    read_publication(uuid, uuid),
+    resolve_publication(uuid, uuid, int, text, text, text, text),
+    retry_publication(uuid, uuid, int, text, text),
+    schedule_publication(uuid, uuid, int, timestamptz, text, text),
+    unschedule_publication(uuid, uuid, int, text),
     bind_credential(uuid, text, text, text, bytea, text, text, text),
     disable_channels(uuid, uuid, text, text, text, text),
     enable_channels(uuid, uuid, text, text, text, text),

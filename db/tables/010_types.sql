@@ -9,14 +9,18 @@ CREATE TYPE workspace_status AS ENUM (
 -- The state machine of a delivery; is_legal_transition enforces it. Rows are inserted as queued, deduped or
 -- failed_permanent.
 CREATE TYPE delivery_status AS ENUM (
-    'queued',            -- waits for its first claim -> claimed, sending, deduped, failed_permanent, dead
+    'queued',            -- waits for its first claim -> claimed, sending, deduped, failed_permanent,
+                         -- dead, cancelled
     'claimed',           -- taken by hand -> sending, queued, retry, dead
-    'sending',           -- claimed under a lease, calls under way -> sent, retry, failed_permanent, dead
+    'sending',           -- claimed under a lease, calls under way -> sent, retry, failed_permanent,
+                         -- dead, cancelled (only when its commit finds that a cancel was asked for)
     'sent',              -- final: every part is acknowledged
-    'retry',             -- waits for next_retry_at, or held until infinity -> claimed, sending, deduped, failed_permanent, dead
+    'retry',             -- waits for next_retry_at, or held until infinity -> claimed, sending, deduped,
+                         -- failed_permanent, dead, cancelled
     'deduped',           -- final: the channel had this content; an audit row that never extends the dedup window
     'failed_permanent',  -- no retry would help -> retry, only with a manual_requeue event
-    'dead'               -- the attempts are used up -> retry, only with a manual_requeue event
+    'dead',              -- the attempts are used up -> retry, only with a manual_requeue event
+    'cancelled'          -- final: withdrawn before it was sent
 );
 
 -- What an event says happened. A closed list: a new action goes here and into autopost_contracts.events.
@@ -52,9 +56,13 @@ CREATE TYPE event_action AS ENUM (
     'config_changed',            -- a change of configuration, with operator and reason
     'bot_replied',               -- the bot answered a customer
     'bot_reply_failed',          -- a reply could not be sent
+    'publication_drafted',       -- a publication was written, or edited: then its approval is gone
+    'publication_approved',      -- its plan was approved; also when its time was taken away again
     'publication_scheduled',     -- an approved publication got its time
+    'publication_due',           -- it is to be sent now
     'publication_published',     -- its post is in the channel
     'publication_failed',        -- its post cannot be sent
+    'publication_cancelled',     -- it was called off
     'publication_paused',        -- it waits for a person: its time was missed, or nobody knows whether it was sent
     'pull_failed',               -- a pull of a source failed
     'group_opened',              -- the platform does not answer a rate group: nothing of it is claimed
@@ -62,7 +70,8 @@ CREATE TYPE event_action AS ENUM (
     'bot_action_expired',        -- an action of a bot was not ended in time
     'bot_escalated',             -- the bot passed a conversation on to people
     'bot_rules_changed',         -- rules of the bot were imported, enabled or disabled
-    'bot_update_ignored'         -- updates of one chat that nobody answers, counted in meta
+    'bot_update_ignored',        -- updates of one chat that nobody answers, counted in meta
+    'cancelled'                  -- a delivery was withdrawn before it was sent
 );
 
 -- May a rate group send? See settle_circuits. "closed" is the word of circuit breakers for "as usual".

@@ -41,6 +41,8 @@ CREATE TABLE deliveries (
     policy text NOT NULL DEFAULT 'default',
     next_retry_at timestamptz,
     hold_reason text,
+    -- Somebody asked to cancel it while it was being sent: who and why. A failed call is not repeated then.
+    cancel_request jsonb,
     provider_message_id text,
     sent_at timestamptz,
     last_error jsonb,
@@ -79,6 +81,7 @@ CREATE UNIQUE INDEX one_delivery_per_batch_and_content
 --           low_water of its channel
 -- due_at    when it may be claimed, awake or asleep; a claimed row keeps its value
 -- by_hand   its status is claimed, which only manual flows use
+-- slow      a publication: see assign_slots
 CREATE TABLE delivery_queue (
     workspace_id uuid NOT NULL,
     delivery_id uuid NOT NULL,
@@ -90,6 +93,7 @@ CREATE TABLE delivery_queue (
     status delivery_status NOT NULL DEFAULT 'queued',
     due_at timestamptz NOT NULL DEFAULT '-infinity',
     by_hand boolean NOT NULL DEFAULT false,
+    slow boolean NOT NULL DEFAULT false,
     PRIMARY KEY (workspace_id, delivery_id)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 

@@ -2,8 +2,8 @@
 --
 -- Moves the deliveries of decided outcomes to their next state. A stale outcome only appends an event.
 --
--- Changes   sending -> sent | retry | failed_permanent | dead
--- Appends   sent | retry_scheduled | failed_permanent | dead_letter | held; stale_commit
+-- Changes   sending -> sent | retry | failed_permanent | dead | cancelled
+-- Appends   sent | retry_scheduled | failed_permanent | dead_letter | held | cancelled; stale_commit
 -- Locks     deliveries by place: held by the caller
 CREATE OR REPLACE FUNCTION apply_outcomes(
     p_workspace_id uuid,
@@ -35,6 +35,7 @@ BEGIN
                WHEN o.status = 'sent' THEN 'sent'
                WHEN o.status = 'failed_permanent' THEN 'failed_permanent'
                WHEN o.status = 'dead' THEN 'dead_letter'
+               WHEN o.status = 'cancelled' THEN 'cancelled'
                WHEN o.on_hold THEN 'held'
                ELSE 'retry_scheduled'
            END::event_action,

@@ -25,8 +25,9 @@ BEGIN
                CASE
                    WHEN d.row_place IS NULL THEN NULL
                    WHEN o.result = 'sent' THEN 'sent'
-                   WHEN o.result = 'released' THEN 'retry'
+                   WHEN o.result = 'released' THEN CASE WHEN d.cancel_request IS NULL THEN 'retry' ELSE 'cancelled' END
                    WHEN o.category = 'PERMANENT' THEN 'failed_permanent'
+                   WHEN n.decision = 'cancel' THEN 'cancelled'
                    WHEN n.decision = 'dead' THEN 'dead'
                    ELSE 'retry'
                END::delivery_status AS status,
@@ -44,7 +45,7 @@ BEGIN
         )
         LEFT JOIN LATERAL (
             SELECT d.ctid AS row_place, d.message_id, d.channel_id, d.attempt, d.max_attempts, d.policy, d.trace_id,
-                   c.on_ambiguous, c.error_streak, c.enabled, c.platform, c.rate_group
+                   d.cancel_request, c.on_ambiguous, c.error_streak, c.enabled, c.platform, c.rate_group
             FROM deliveries d
             CROSS JOIN LATERAL (
                 SELECT c.on_ambiguous, c.error_streak, c.enabled, c.platform, c.rate_group
@@ -58,7 +59,7 @@ BEGIN
         ) AS d ON true
         CROSS JOIN LATERAL (
             SELECT retry_decision(o.ambiguous, CASE WHEN o.hold THEN 'hold' ELSE d.on_ambiguous END,
-                                  d.attempt, d.max_attempts) AS decision
+                                  d.attempt, d.max_attempts, d.policy, d.cancel_request IS NOT NULL) AS decision
         ) AS n
     ), storms AS MATERIALIZED (
         SELECT s.platform, s.rate_group, s.code
@@ -83,7 +84,8 @@ BEGIN
                    'category', r.category, 'scope', r.scope, 'code', r.code, 'message', left(r.message, 500),
                    'snippet', left(r.snippet, 500), 'retry_after_ms', r.wait_ms,
                    'ambiguous', nullif(coalesce(r.ambiguous, false), false)))) END,
-               r.provider_message_id, r.parts, r.meta, r.payload_ref, r.category, r.scope, r.code, r.wait_ms,
+               r.provider_message_id, r.parts,
+               CASE r.status WHEN 'cancelled' THEN coalesce(r.meta, '{}') || r.cancel_request ELSE r.meta END, r.payload_ref, r.category, r.scope, r.code, r.wait_ms,
                r.new_target, r.platform, r.rate_group, r.error_streak, r.enabled,
                EXISTS (
                    SELECT 1

@@ -1,17 +1,28 @@
--- retry_decision(ambiguous, on_ambiguous, attempt, max_attempts) -> 'hold' | 'dead' | 'retry'
+-- retry_decision(ambiguous, on_ambiguous, attempt, max_attempts, policy, cancel_asked)
+-- -> 'hold' | 'cancel' | 'dead' | 'retry'
 --
 -- What follows a TRANSIENT failure. No other function decides this.
 --
--- hold      the platform may have the post, and the channel (on_ambiguous = 'hold') wants an operator to decide
+-- hold      the platform may have the post, and a person must decide: the channel says so (on_ambiguous = 'hold'), it is
+--           a publication, or a cancel was asked for meanwhile
+-- cancel    it certainly did not go out, and a cancel was asked for meanwhile
 -- dead      the attempts are used up
 -- retry     another attempt follows
-CREATE OR REPLACE FUNCTION retry_decision(p_ambiguous boolean, p_on_ambiguous text, p_attempt int, p_max_attempts int)
+CREATE OR REPLACE FUNCTION retry_decision(
+    p_ambiguous boolean,
+    p_on_ambiguous text,
+    p_attempt int,
+    p_max_attempts int,
+    p_policy text,
+    p_cancel_asked boolean
+)
 RETURNS text
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 AS $$
     SELECT CASE
-        WHEN p_ambiguous AND p_on_ambiguous = 'hold' THEN 'hold'
+        WHEN p_ambiguous AND (p_on_ambiguous = 'hold' OR p_policy = 'publication' OR p_cancel_asked) THEN 'hold'
+        WHEN p_cancel_asked THEN 'cancel'
         WHEN p_attempt >= p_max_attempts THEN 'dead'
         ELSE 'retry'
     END

@@ -84,11 +84,11 @@ BEGIN
         RAISE EXCEPTION 'a delivery has no channel' USING ERRCODE = 'foreign_key_violation';
     END IF;
 
-    INSERT INTO delivery_queue (workspace_id, delivery_id, channel_id, asleep, sort_at, due_at)
+    INSERT INTO delivery_queue (workspace_id, delivery_id, channel_id, asleep, sort_at, due_at, slow)
     SELECT n.workspace_id, n.delivery_id, n.channel_id, n.due > _now,
-           CASE WHEN n.due > _now THEN n.due ELSE greatest(n.created_at, c.low_water) END, n.due
+           CASE WHEN n.due > _now THEN n.due ELSE greatest(n.created_at, c.low_water) END, n.due, n.slow
     FROM (
-        SELECT b.workspace_id, b.delivery_id, b.channel_id, b.created_at,
+        SELECT b.workspace_id, b.delivery_id, b.channel_id, b.created_at, b.policy = 'publication' AS slow,
                delivery_due_at(b.status, b.not_before, b.scheduled_for, b.next_retry_at) AS due
         FROM new_rows b
         WHERE b.status = 'queued'

@@ -39,7 +39,7 @@ BEGIN
                coalesce(min(due), 'infinity') AS due,
                bool_or(now_is IN ('claimed', 'sending')) AS some_taken,
                bool_or(now_is IN ('queued', 'retry')) AS some_waiting,
-               bool_or(now_is IN ('sent', 'deduped', 'failed_permanent', 'dead')) AS some_final,
+               bool_or(is_final(now_is)) AS some_final,
                bool_or(now_is IN ('failed_permanent', 'dead')) AS some_given_up,
                bool_or(was IN ('failed_permanent', 'dead')) AS some_were_given_up
         FROM sides
@@ -87,7 +87,7 @@ BEGIN
         FOR _ended IN
             SELECT n.workspace_id, array_agg(n.delivery_id) AS deliveries
             FROM new_rows n
-            WHERE n.status IN ('sent', 'deduped', 'failed_permanent', 'dead')
+            WHERE is_final(n.status)
             GROUP BY n.workspace_id
             ORDER BY n.workspace_id
         LOOP
@@ -131,11 +131,11 @@ BEGIN
             FOR KEY SHARE
         ) AS d;
 
-        INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at, status, due_at)
+        INSERT INTO delivery_queue AS q (workspace_id, delivery_id, channel_id, asleep, sort_at, status, due_at, slow)
         SELECT n.workspace_id, n.delivery_id, n.channel_id, n.due > _now,
-               CASE WHEN n.due > _now THEN n.due ELSE greatest(n.created_at, c.low_water) END, n.status, n.due
+               CASE WHEN n.due > _now THEN n.due ELSE greatest(n.created_at, c.low_water) END, n.status, n.due, n.slow
         FROM (
-            SELECT m.workspace_id, m.delivery_id, m.channel_id, m.created_at, m.status,
+            SELECT m.workspace_id, m.delivery_id, m.channel_id, m.created_at, m.status, m.policy = 'publication' AS slow,
                    delivery_due_at(m.status, m.not_before, m.scheduled_for, m.next_retry_at) AS due
             FROM new_rows m
             WHERE m.status IN ('queued', 'retry')

@@ -8,10 +8,10 @@ LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 AS $$
     SELECT CASE p_from
-        WHEN 'queued' THEN p_to IN ('claimed', 'sending', 'failed_permanent', 'deduped', 'dead')
-        WHEN 'retry' THEN p_to IN ('claimed', 'sending', 'failed_permanent', 'deduped', 'dead')
+        WHEN 'queued' THEN p_to IN ('claimed', 'sending', 'failed_permanent', 'deduped', 'dead', 'cancelled')
+        WHEN 'retry' THEN p_to IN ('claimed', 'sending', 'failed_permanent', 'deduped', 'dead', 'cancelled')
         WHEN 'claimed' THEN p_to IN ('sending', 'queued', 'retry', 'dead')
-        WHEN 'sending' THEN p_to IN ('sent', 'retry', 'failed_permanent', 'dead')
+        WHEN 'sending' THEN p_to IN ('sent', 'retry', 'failed_permanent', 'dead', 'cancelled')
         WHEN 'failed_permanent' THEN p_to = 'retry'
         WHEN 'dead' THEN p_to = 'retry'
         ELSE false

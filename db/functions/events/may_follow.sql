@@ -17,8 +17,8 @@ AS $$
         WHEN p_action = 'sent' THEN p_before = 'sending' OR (p_resolved AND p_before = 'retry')
         WHEN p_action IN ('retry_scheduled', 'failed_permanent', 'sending_lease_expired') THEN p_before = 'sending'
         WHEN p_action = 'held' THEN p_before IN ('sending', 'retry')
-        WHEN p_action = 'dead_letter' THEN p_before IN ('queued', 'retry', 'sending')
-        WHEN p_action = 'manual_requeue' THEN p_before NOT IN ('sent', 'deduped')
+        WHEN p_action IN ('dead_letter', 'cancelled') THEN p_before IN ('queued', 'retry', 'sending')
+        WHEN p_action = 'manual_requeue' THEN p_before NOT IN ('sent', 'deduped', 'cancelled')
         WHEN p_action = 'manual_skip' THEN p_before = 'dead'
     END, false)
 $$;

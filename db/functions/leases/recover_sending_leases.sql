@@ -41,7 +41,8 @@ BEGIN
             ORDER BY t.delivery_id
         ) AS t
         CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
-            SELECT d.ctid AS row_place, d.channel_id, d.attempt, d.max_attempts, d.policy
+            SELECT d.ctid AS row_place, d.channel_id, d.attempt, d.max_attempts, d.policy,
+                   d.cancel_request IS NOT NULL AS cancel_asked
             FROM deliveries d
             WHERE d.workspace_id = p_workspace_id
               AND d.delivery_id = t.delivery_id
@@ -57,7 +58,7 @@ BEGIN
             OFFSET 0
         ) AS c
         CROSS JOIN LATERAL (
-            SELECT retry_decision(true, c.on_ambiguous, d.attempt, d.max_attempts) AS decision
+            SELECT retry_decision(true, c.on_ambiguous, d.attempt, d.max_attempts, d.policy, d.cancel_asked) AS decision
         ) AS n
         LIMIT p_limit
     );

@@ -5,6 +5,7 @@
 -- not_found         no such delivery in this workspace
 -- not_given_up      neither dead nor failed_permanent; `status` says what it is
 -- nothing_to_send   it failed before a plan was made: post the content again
+-- publication_changed   its publication was edited or cancelled: it is not what is to be published any more
 -- channel_disabled  its channel failed, and was not enabled since
 -- twin_in_flight    the same content waits for, or is being sent to, the same channel: `twin_id`; force overrides
 -- twin_sent         the same content was sent there within the channel's dedup window: `twin_id`; force overrides
@@ -30,6 +31,13 @@ AS $$
                    WHEN d.delivery_id IS NULL THEN 'not_found'
                    WHEN d.status NOT IN ('dead', 'failed_permanent') THEN 'not_given_up'
                    WHEN d.rendering_id IS NULL THEN 'nothing_to_send'
+                   WHEN d.policy = 'publication' AND NOT EXISTS (
+                       SELECT 1
+                       FROM publications p
+                       WHERE p.workspace_id = d.workspace_id
+                         AND p.delivery_id = d.delivery_id
+                         AND p.status IN ('failed', 'paused', 'publishing')
+                   ) THEN 'publication_changed'
                    WHEN d.last_error ->> 'scope' = 'channel' AND NOT c.enabled THEN 'channel_disabled'
                    WHEN twin.status = 'sent' THEN 'twin_sent'
                    WHEN twin.status IS NOT NULL THEN 'twin_in_flight'

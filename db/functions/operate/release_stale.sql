@@ -40,7 +40,8 @@ BEGIN
                 CASE n.decision WHEN 'hold' THEN 2 ELSE 1 END)::delivery_move
         FROM (SELECT t.delivery_id FROM taken_deliveries(p_workspace_id) AS t ORDER BY t.delivery_id) AS t
         CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
-            SELECT d.ctid AS row_place, d.status, d.channel_id, d.attempt, d.max_attempts
+            SELECT d.ctid AS row_place, d.status, d.channel_id, d.attempt, d.max_attempts, d.policy,
+                   d.status = 'sending' AND d.cancel_request IS NOT NULL AS cancel_asked
             FROM deliveries d
             WHERE d.workspace_id = p_workspace_id
               AND d.delivery_id = t.delivery_id
@@ -60,7 +61,8 @@ BEGIN
             OFFSET 0
         ) AS c
         CROSS JOIN LATERAL ( -- another attempt is always allowed, so the decision is never 'dead'
-            SELECT retry_decision(d.status = 'sending', c.on_ambiguous, d.attempt, d.attempt + 1) AS decision
+            SELECT retry_decision(d.status = 'sending', c.on_ambiguous, d.attempt, d.attempt + 1, d.policy,
+                                  d.cancel_asked) AS decision
         ) AS n
     );
 

@@ -92,6 +92,7 @@ BEGIN
     ELSE
         UPDATE deliveries d
         SET hold_reason = NULL,
+            cancel_request = NULL,
             next_retry_at = _now,
             max_attempts = greatest(d.max_attempts, d.attempt + 1),
             last_error = d.last_error - 'ambiguous', -- decided: no check before the next call

@@ -38,7 +38,7 @@ BEGIN
                CASE WHEN e.action = 'checkpoint' THEN coalesce((e.meta ->> 'changed_at')::timestamptz, e.ts) ELSE e.ts
                END - interval '1 hour' AS changed_at,
                e.action <> 'checkpoint'
-                   OR e.meta ->> 'status' IN ('sent', 'deduped', 'failed_permanent', 'dead') AS may_have_ended
+                   OR is_final((e.meta ->> 'status')::delivery_status) AS may_have_ended
         FROM events e
         WHERE (e.workspace_id, e.ts, e.id) > (_walk.workspace_id, _walk.ts, _walk.id)
         ORDER BY e.workspace_id, e.ts, e.id

@@ -41,7 +41,7 @@ BEGIN
             FROM deliveries d
             WHERE d.message_id = p.message_id
               AND d.workspace_id = p.workspace_id
-              AND d.status IN ('sent', 'deduped', 'failed_permanent', 'dead')
+              AND is_final(d.status)
               AND greatest(d.updated_at, d.sent_at, d.created_at) < _cutoff
             OFFSET 0
         ) AS d
@@ -66,7 +66,7 @@ BEGIN
             FROM deliveries d
             WHERE d.workspace_id = o.workspace_id
               AND d.delivery_id = o.delivery_id
-              AND d.status IN ('sent', 'deduped', 'failed_permanent', 'dead')
+              AND is_final(d.status)
               AND d.updated_at < _cutoff
             FOR UPDATE SKIP LOCKED
         ) AS d

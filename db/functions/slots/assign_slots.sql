@@ -5,6 +5,8 @@
 -- goes first. Of several workspaces each gets one before any gets a second. One slot is one provider call: the first of
 -- a delivery. For later calls the sender calls take_slot.
 --
+-- A publication is the last that its channel gives to a claim, and closes it for longer: see publication_step.
+--
 -- workspaces, channels, groups   of ready_channels, row by row
 -- limit, most              how many deliveries of one workspace, and of all of them together
 -- taken_in, taken, slots   the deliveries in order: workspace, delivery and slot of each
@@ -36,17 +38,7 @@ BEGIN
     WITH open_channels AS MATERIALIZED (
         SELECT o.*,
                row_number() OVER (ORDER BY o.next_due_at, o.workspace_id, o.channel_id) AS turn,
-               ARRAY(
-                   SELECT q.delivery_id
-                   FROM delivery_queue q
-                   WHERE q.workspace_id = o.workspace_id
-                     AND q.channel_id = o.channel_id
-                     AND NOT q.asleep
-                     AND q.sort_at >= o.low_water
-                     AND q.claim_token IS NULL
-                   ORDER BY q.sort_at, q.delivery_id
-                   LIMIT CASE WHEN o.places > 0 THEN o.places + 1 ELSE 0 END -- one more shows whether anything is left
-               ) AS waiting
+               q.waiting, array_position(q.slow, true) AS slow_nth
         FROM (
             SELECT p.nth AS channel, p.workspace_id, p.channel_id, c.place, c.base, c.step, d.next_due_at, d.low_water,
                    p.group_place, g.base AS group_base, g.step AS group_step, g.room AS group_room,
@@ -91,13 +83,27 @@ BEGIN
             WHERE g.platform = c.platform -- else it has moved to another group, which may be another claim's
               AND g.rate_group = c.rate_group
         ) AS o
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(q.delivery_id), '{}') AS waiting, array_agg(q.slow) AS slow
+            FROM (
+                SELECT q.delivery_id, q.slow
+                FROM delivery_queue q
+                WHERE q.workspace_id = o.workspace_id
+                  AND q.channel_id = o.channel_id
+                  AND NOT q.asleep
+                  AND q.sort_at >= o.low_water
+                  AND q.claim_token IS NULL
+                ORDER BY q.sort_at, q.delivery_id
+                LIMIT CASE WHEN o.places > 0 THEN o.places + 1 ELSE 0 END -- one more shows whether anything is left
+            ) AS q
+        ) AS q
     ), chosen AS (
         SELECT o.channel, o.workspace_id, o.place, o.step, o.group_place, o.group_base, o.group_step, o.group_room,
-               o.turn, q.delivery_id, q.nth,
+               o.turn, q.delivery_id, q.nth, o.slow_nth = q.nth AS is_slow,
                o.base + (q.nth - 1) * o.step AS own_slot,
                row_number() OVER (PARTITION BY o.group_place ORDER BY q.nth, o.turn) AS group_nth
         FROM open_channels o
-        CROSS JOIN LATERAL unnest(o.waiting[:o.places::int]) WITH ORDINALITY AS q (delivery_id, nth)
+        CROSS JOIN LATERAL unnest(o.waiting[:least(o.places, o.slow_nth)::int]) WITH ORDINALITY AS q (delivery_id, nth)
     ), slotted AS MATERIALIZED (
         SELECT c.*, greatest(c.own_slot, c.group_base + (c.group_nth - 1) * c.group_step) AS slot_at
         FROM (
@@ -109,15 +115,18 @@ BEGIN
         ORDER BY c.workspace_nth, c.turn
         LIMIT p_most
     ), served AS MATERIALIZED (
-        SELECT s.channel, s.place, s.step, count(*)::int AS taken, max(s.slot_at) + s.step AS gate
-        FROM slotted s
-        GROUP BY s.channel, s.place, s.step
+        SELECT s.channel, s.place, count(*)::int AS taken, max(s.slot_at + s.after) AS gate,
+               bool_or(s.after > interval '0') AS is_limited
+        FROM (
+            SELECT s.*, CASE WHEN s.is_slow THEN publication_step(s.step) ELSE s.step END AS after FROM slotted s
+        ) AS s
+        GROUP BY s.channel, s.place
     ), channel_gates AS (
         UPDATE channels c
         SET next_allowed_at = s.gate
         FROM served s
         WHERE c.ctid = s.place
-          AND s.step > interval '0'
+          AND s.is_limited
     ), group_gates AS (
         UPDATE platform_limits g
         SET next_allowed_at = s.gate,

@@ -16,6 +16,8 @@
 --              neither waited for nor charged
 -- missed       the slot that this call had and did not use because its worker was delayed: unless another call took a
 --              later one in the channel, the channel is as open as it was for that slot
+-- A publication's later calls wait for the channel's own rate only; after each the channel stays closed for others: see
+-- publication_step.
 -- Changes      channels.next_allowed_at, platform_limits.next_allowed_at
 -- Locks        platform_limits, channels: in that order, each by key
 CREATE OR REPLACE FUNCTION take_slots(
@@ -42,15 +44,16 @@ BEGIN
     SELECT array_agg(c.nth) AS nths, array_agg(c.turn) AS turns, array_agg(c.workspace_id) AS workspaces,
            array_agg(c.delivery_id) AS deliveries, array_agg(c.channel_id) AS channels,
            array_agg(c.platform) AS platforms, array_agg(c.rate_group) AS rate_groups,
-           array_agg(c.beside) AS beside, array_agg(c.missed) AS missed
+           array_agg(c.beside) AS beside, array_agg(c.missed) AS missed,
+           array_agg(c.policy = 'publication') AS slow
     INTO _calls
     FROM (
-        SELECT c.nth, c.workspace_id, c.delivery_id, c.beside, c.missed, d.channel_id, d.platform, d.rate_group,
+        SELECT c.nth, c.workspace_id, c.delivery_id, c.beside, c.missed, d.channel_id, d.platform, d.rate_group, d.policy,
                row_number() OVER (PARTITION BY c.workspace_id, d.platform, d.rate_group ORDER BY c.nth) AS turn
         FROM unnest(p_workspace_ids, p_delivery_ids, p_claim_tokens, p_beside, p_missed)
             WITH ORDINALITY AS c (workspace_id, delivery_id, claim_token, beside, missed, nth)
         CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
-            SELECT d.channel_id, ch.platform, ch.rate_group
+            SELECT d.channel_id, d.policy, ch.platform, ch.rate_group
             FROM deliveries d
             JOIN channels ch
               ON ch.workspace_id = d.workspace_id
@@ -83,7 +86,7 @@ BEGIN
         FOR UPDATE
     ) AS g ON true;
     SELECT array_agg(c.place ORDER BY c.at) AS places, array_agg(c.gate ORDER BY c.at) AS gates,
-           array_agg(c.step ORDER BY c.at) AS steps
+           array_agg(c.step ORDER BY c.at) AS steps, array_agg(c.is_single ORDER BY c.at) AS are_single
     INTO _channels
     FROM (
         SELECT c.at, ch.*
@@ -94,7 +97,8 @@ BEGIN
             ORDER BY c.workspace_id, c.channel_id
         ) AS c
         LEFT JOIN LATERAL (
-            SELECT ch.ctid AS place, ch.next_allowed_at AS gate, rate_step(ch.rate_rps) AS step
+            SELECT ch.ctid AS place, ch.next_allowed_at AS gate, rate_step(ch.rate_rps) AS step,
+                   ch.max_parallel = 1 AS is_single
             FROM channels ch
             WHERE ch.workspace_id = c.workspace_id
               AND ch.channel_id = c.channel_id
@@ -108,11 +112,21 @@ BEGIN
     RETURN QUERY
     WITH asked AS MATERIALIZED (
         SELECT c.nth, c.turn, c.group_place, c.group_gate, c.group_step, c.is_away, c.place,
-               CASE WHEN NOT c.beside THEN c.step END AS step,
-               CASE WHEN NOT c.beside THEN CASE WHEN c.gate = c.missed + c.step THEN c.missed ELSE c.gate END END AS gate
-        FROM unnest(_calls.nths, _calls.turns, _calls.beside, _calls.missed, _groups.places, _groups.gates,
-                    _groups.steps, _groups.are_away, _channels.places, _channels.gates, _channels.steps)
-            AS c (nth, turn, beside, missed, group_place, group_gate, group_step, is_away, place, gate, step)
+               CASE WHEN NOT c.beside THEN s.step END AS step,
+               CASE
+                   WHEN c.beside THEN NULL
+                   WHEN c.gate = c.missed + s.step THEN c.missed
+                   WHEN c.is_single THEN c.gate - (s.step - c.step) -- nobody else has used it since
+                   ELSE c.gate
+               END AS gate
+        FROM unnest(_calls.nths, _calls.turns, _calls.beside, _calls.missed, _calls.slow, _groups.places, _groups.gates,
+                    _groups.steps, _groups.are_away, _channels.places, _channels.gates, _channels.steps,
+                    _channels.are_single)
+            AS c (nth, turn, beside, missed, slow, group_place, group_gate, group_step, is_away, place, gate, step,
+                  is_single)
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN c.slow THEN publication_step(c.step) ELSE c.step END AS step
+        ) AS s
     ), judged AS MATERIALIZED (
         SELECT a.*, s.slot,
                a.turn = 1 AND NOT a.is_away AND s.slot <= _now + p_patience

@@ -21,5 +21,6 @@ AS $$
         WHEN 'catch_up_dropped' THEN 'failed_permanent'::delivery_status
         WHEN 'dead_letter' THEN 'dead'::delivery_status
         WHEN 'manual_skip' THEN 'dead'::delivery_status
+        WHEN 'cancelled' THEN 'cancelled'::delivery_status
     END
 $$;

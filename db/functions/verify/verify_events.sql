@@ -36,7 +36,7 @@ AS $$
                CASE WHEN e.action = 'checkpoint' THEN coalesce((e.meta ->> 'changed_at')::timestamptz, e.ts) ELSE e.ts
                END - interval '1 hour' AS changed_at,
                e.action <> 'checkpoint'
-                   OR e.meta ->> 'status' IN ('sent', 'deduped', 'failed_permanent', 'dead') AS may_have_ended
+                   OR is_final((e.meta ->> 'status')::delivery_status) AS may_have_ended
         FROM events e
         WHERE e.workspace_id = p_workspace_id
           AND e.ts >= p_after_ts

@@ -36,7 +36,7 @@ AS $$
         LEFT JOIN dead_letters g USING (workspace_id, delivery_id)
         WHERE d.workspace_id = p_workspace_id
           AND d.delivery_id = ANY (p_delivery_ids)
-          AND d.status IN ('sent', 'deduped', 'failed_permanent', 'dead')
+          AND is_final(d.status)
           AND sees_workspace(p_workspace_id)
     ), again AS MATERIALIZED (
         SELECT j.*

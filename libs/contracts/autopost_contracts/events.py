@@ -43,9 +43,13 @@ class Action(StrEnum):
     CONFIG_CHANGED = "config_changed"
     BOT_REPLIED = "bot_replied"
     BOT_REPLY_FAILED = "bot_reply_failed"
+    PUBLICATION_DRAFTED = "publication_drafted"
+    PUBLICATION_APPROVED = "publication_approved"
     PUBLICATION_SCHEDULED = "publication_scheduled"
+    PUBLICATION_DUE = "publication_due"
     PUBLICATION_PUBLISHED = "publication_published"
     PUBLICATION_FAILED = "publication_failed"
+    PUBLICATION_CANCELLED = "publication_cancelled"
     PUBLICATION_PAUSED = "publication_paused"
     PULL_FAILED = "pull_failed"
     GROUP_OPENED = "group_opened"
@@ -54,6 +58,7 @@ class Action(StrEnum):
     BOT_ESCALATED = "bot_escalated"
     BOT_RULES_CHANGED = "bot_rules_changed"
     BOT_UPDATE_IGNORED = "bot_update_ignored"
+    CANCELLED = "cancelled"
 
 
 AUDIT_SCHEMA = "autopost.audit_event"
