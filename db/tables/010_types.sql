@@ -9,14 +9,11 @@ CREATE TYPE workspace_status AS ENUM (
 -- The state machine of a delivery; is_legal_transition enforces it. Rows are inserted as queued, deduped or
 -- failed_permanent.
 CREATE TYPE delivery_status AS ENUM (
-    'queued',            -- waits for its first claim -> claimed, sending, deduped, failed_permanent,
-                         -- dead, cancelled
+    'queued',            -- waits for its first claim -> claimed, sending, deduped, failed_permanent, dead, cancelled
     'claimed',           -- taken by hand -> sending, queued, retry, dead
-    'sending',           -- claimed under a lease, calls under way -> sent, retry, failed_permanent,
-                         -- dead, cancelled (only when its commit finds that a cancel was asked for)
+    'sending',           -- claimed under a lease, calls under way -> sent, retry, failed_permanent, dead, cancelled
     'sent',              -- final: every part is acknowledged
-    'retry',             -- waits for next_retry_at, or held until infinity -> claimed, sending, deduped,
-                         -- failed_permanent, dead, cancelled
+    'retry',             -- waits for next_retry_at, or held until infinity -> as queued
     'deduped',           -- final: the channel had this content; an audit row that never extends the dedup window
     'failed_permanent',  -- no retry would help -> retry, only with a manual_requeue event
     'dead',              -- the attempts are used up -> retry, only with a manual_requeue event

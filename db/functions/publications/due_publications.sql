@@ -69,5 +69,6 @@ BEGIN
     WHERE p.status = 'scheduled'
       AND (p.scheduled_at > _now OR _taken = p_limit); -- what another process holds is not ours to wait for
     RETURN _due || jsonb_build_object(
-        'next_in', greatest(0, date_part('epoch', _next - coalesce(p_now, clock_timestamp()))));
+        'next_in', CASE WHEN _next IS NOT NULL
+                        THEN greatest(0, date_part('epoch', _next - coalesce(p_now, clock_timestamp()))) END);
 END $$;

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.time_limit(480)
 ENOUGH = 600
 BUGS = {
     "max_parallel": [("assign_slots", "least(c.max_parallel -", "least(c.max_parallel + 1 -")],
-    "channel slots": [("assign_slots", "max(s.slot_at) + s.step AS", "max(s.slot_at) + s.step / 2 AS")],
+    "channel slots": [("assign_slots", "max(s.slot_at + s.after) AS", "max(s.slot_at + s.after / 2) AS")],
     "channel slots of later calls": [("take_slots", "j.slot + j.step", "j.slot")],
     "group slots": [("assign_slots", "group_base + count(*) * group_step", "group_base + group_step / 2")],
     "group slots of later calls": [("take_slots", "j.slot + j.group_step", "j.slot")],

@@ -41,6 +41,8 @@ WHOLE_INSTALLATION = {
     *("claim_pull_sources", "due_workspaces", "lease_staged_posts"),
     # any dispatcher asks the platforms of everybody
     *("end_lost_trials", "take_probes"),
+    # any replica relays the commands of everybody, and drops what is too late
+    *("drop_missed_publications", "unpublished_commands"),
     # a bot belongs to one workspace, so the others are asked; once, for all channels, when the rule itself changes
     *("bind_credential", "template_profile", "learn_bot"),
 }

@@ -196,8 +196,8 @@ BUGS = {
     ),
     "slots of a channel are too close": Bug(
         "assign_slots",
-        "max(s.slot_at) + s.step AS",
-        "max(s.slot_at) + s.step / 2 AS",
+        "max(s.slot_at + s.after) AS",
+        "max(s.slot_at + s.after / 2) AS",
         a_channel_has_a_rate,
         "slots",
     ),
