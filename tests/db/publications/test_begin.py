@@ -1,6 +1,7 @@
-"""The only door to the queue: one delivery for a publication, of the plan that was approved, whatever posts there are."""
+"""The only door to the queue: one delivery of the plan that was approved, whatever posts there are."""
 
 import asyncio
+import itertools
 import json
 from datetime import timedelta
 
@@ -121,7 +122,7 @@ async def test_three_seconds_lie_between_the_publications_of_a_channel(tenant):
             slots.append(claim["slot_at"])
             await tenant.commit(sent(claim))
 
-    gaps = [later - earlier for earlier, later in zip(slots, slots[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(slots)]
     assert len(slots) == 3
     assert all(gap >= timedelta(seconds=3.1) for gap in gaps)
 

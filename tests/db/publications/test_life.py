@@ -95,7 +95,7 @@ async def test_a_time_that_has_passed_is_refused(publisher):
 
 
 async def test_a_closed_window_is_refused_and_the_answer_says_when_it_opens(tenant):
-    opens = dict.fromkeys(("mon", "tue", "wed", "thu", "fri", "sat", "sun"), [["10:00", "11:00"]])
+    opens = {key: [["10:00", "11:00"]] for key in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")}
     publisher = await Publisher.create(tenant, window_mode="windowed", timezone="UTC", posting_window=opens)
     publication = await publisher.draft()
     await publisher.approve(publication)

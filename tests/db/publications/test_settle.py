@@ -232,7 +232,7 @@ class TestCancel:
 
         assert await publisher.cancel(publication) == "cancelled"
         assert (await operator.requeue(delivery))[delivery]["verdict"] == "publication_changed"
-        with pytest.raises(asyncpg.PostgresError, match="was changed|cannot become"):
+        with pytest.raises(asyncpg.PostgresError, match=r"was changed|cannot become"):
             await publisher.tenant.set_delivery(delivery, "status = 'retry', next_retry_at = now()")
 
 
