@@ -81,6 +81,13 @@ def previewed(
         ("https://b.example [a](https://a.example)", "Markdown", "https://b.example"),
         ("<code>https://c.example</code> <pre>https://d.example</pre> https://a.example", "HTML", "https://a.example"),
         ("<a href='tg://resolve?domain=a'>a</a> <a href='https://a.example'>b</a>", "HTML", "https://a.example"),
+        ("(see https://a.example/b_(c)).", None, "https://a.example/b_(c)"),
+        ("https://ru.wikipedia.org/wiki/Москва_(город)", "Markdown", "https://ru.wikipedia.org/wiki/Москва_(город)"),
+        ("https://a.example/b*c|d[1]?e='f'!", None, "https://a.example/b*c|d[1]?e='f"),
+        ("«https://a.example/b»…", None, "https://a.example/b"),
+        ("*https://a.example*", None, "https://a.example"),
+        ("HTTPS://A.EXAMPLE/B", None, "HTTPS://A.EXAMPLE/B"),
+        ("[a](HTTPS://a.example) https://b.example", "Markdown", "HTTPS://a.example"),
     ],
 )
 def test_a_preview_with_a_size_names_the_first_link(text: str, parse_mode: ParseMode | None, url: str) -> None:

@@ -1,18 +1,14 @@
 """Which URLs are allowed in links."""
 
 import re
-from collections.abc import Iterator
 from ipaddress import ip_address
-from itertools import islice
 from urllib.parse import SplitResult, urlsplit
 
 from autopost_runtime.fetch.addresses import is_public
 from autopost_runtime.secrets.redaction import quoted
 
-from autopost_adapters.markup.marked import Marked
-
 BARE_ADDRESS = re.compile(r"https?://[^\s<>`*|\[\]()\\]*[^\s<>`*|\[\]()\\_~+^.,!?;:'\"]")
-"""A URL in a text, without the punctuation after it."""
+"""A URL in Markdown, up to what may be a mark, without the punctuation after it."""
 SCHEMES = frozenset({"http", "https", "mailto", "tel", "tg", "max"})
 
 
@@ -73,26 +69,6 @@ def has_public_host(url: str) -> bool:
     if parts is None or parts.scheme not in ("http", "https"):
         return bool(host)
     return "." in host or ":" in host
-
-
-def first_web_link(marked: Marked) -> str | None:
-    """The first http or https URL of a text, as markup or as it stands; in code there are no links."""
-    return next((url for _, url in sorted(_web_links(marked))), None)
-
-
-def _web_links(marked: Marked) -> Iterator[tuple[int, str]]:
-    """The first one in markup, and the first one that stands in the text."""
-    links = ((entity.start, entity.value) for entity in marked.entities if entity.kind == "link")
-    yield from islice((link for link in links if link[1].startswith(("http://", "https://"))), 1)
-    code = [entity for entity in marked.entities if entity.kind in ("code", "pre")]
-    at = 0
-    for found in BARE_ADDRESS.finditer(marked.text):
-        while at < len(code) and code[at].end <= found.start():
-            at += 1
-        is_in_code = at < len(code) and code[at].start <= found.start()
-        if not is_in_code and wrong_address(found[0]) is None and has_public_host(found[0]):
-            yield found.start(), found[0]
-            return
 
 
 def leads_outside(url: str) -> bool:

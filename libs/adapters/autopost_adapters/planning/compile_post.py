@@ -24,9 +24,9 @@ from autopost_contracts.plan import (
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autopost_adapters.markup.links import first_web_link
 from autopost_adapters.markup.marked import EDGE, Marked
 from autopost_adapters.markup.visible import is_visible
+from autopost_adapters.markup.web_links import first_web_link
 from autopost_adapters.planning.buttons import button_problems
 from autopost_adapters.planning.layout import lay_out
 from autopost_adapters.planning.limits import Limits

@@ -12,8 +12,8 @@ from autopost_runtime.secrets.redaction import quoted
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autopost_adapters.markup.links import first_web_link
 from autopost_adapters.markup.marked import Marked
+from autopost_adapters.markup.web_links import first_web_link
 from autopost_adapters.planning.arrange import arrange
 from autopost_adapters.planning.cut_text import Uncuttable, split, truncate
 from autopost_adapters.planning.measure import Measure
