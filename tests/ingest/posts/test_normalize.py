@@ -69,6 +69,7 @@ def test_the_hash_of_known_posts_never_moves(request_: PostRequest, hashed: str)
     [
         ("  a  b\t c ", "a b c"),
         ("a\r\nb\rc", "a\nb\nc"),
+        ("a\u2028b\u2029c\x85d", "a\nb\nc\nd"),
         ("a\n\n\n\n\nb", "a\n\nb"),
         ("a   \n   b", "a\nb"),
         ("e\u0301", "\u00e9"),

@@ -36,6 +36,8 @@ from autopost_ingest.posts.text_limits import LONGEST_TEXT, MOST_MARKS, has_too_
 HASH_VERSION = 2
 NORMALIZATION_VERSION = 2
 
+_LINE_BREAKS = re.compile("\r\n?|[\x85\u2028\u2029]")
+"""Telegram removes the separators that word processors write, and with them the space between two lines."""
 _SPACES = re.compile(r"[ \t\v\f\x1c-\x1f]+")
 """Non-breaking spaces and spaces of a special width are kept, because senders use them on purpose."""
 _LINE_ENDS = re.compile(" ?\n ?")
@@ -168,7 +170,7 @@ def _refuse_unusable(text: str, field: str) -> None:
 
 def _text(text: str, field: str, parse_mode: ParseMode | None = None) -> str:
     _refuse_unusable(text, field)
-    text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = unicodedata.normalize("NFC", text if text.isprintable() else _LINE_BREAKS.sub("\n", text))
     if _is_tidy(text):
         return text.strip(EDGE)
     return "".join(piece if code else _collapsed(piece) for piece, code in _pieces(text, parse_mode)).strip(EDGE)
