@@ -67,7 +67,7 @@ CREATE TYPE event_action AS ENUM (
     'bot_action_expired',        -- an action of a bot was not ended in time
     'bot_escalated',             -- the bot passed a conversation on to people
     'bot_rules_changed',         -- rules of the bot were imported, enabled or disabled
-    'bot_update_ignored',        -- updates of one chat that nobody answers, counted in meta
+    'bot_update_ignored',        -- somebody wrote in vain: the first time in a minute of a chat, with the reason
     'cancelled'                  -- a delivery was withdrawn before it was sent
 );
 
