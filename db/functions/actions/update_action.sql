@@ -35,6 +35,10 @@ BEGIN
     WHERE c.workspace_id = p_workspace_id
       AND c.chat_id = _chat_id
     FOR NO KEY UPDATE;
+    -- An action that is created meanwhile must not be locked without its chat: others take the chat first.
+    IF NOT FOUND THEN
+        RETURN jsonb_build_object('verdict', 'unknown');
+    END IF;
     SELECT a.*
     INTO _before
     FROM bot_actions a

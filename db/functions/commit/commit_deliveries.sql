@@ -18,6 +18,7 @@
 --              channel_disabled, channel_migrated, group_opened, group_closed
 -- Locks        platform_limits, channels, deliveries: in that order, each by key, everywhere
 -- Faster       commit_sent, for outcomes that are all 'sent' in one part; commit_sent_across, for those of many workspaces
+-- Fails        when a row is held by another transaction for a second: outcomes of others wait behind this call
 -- Raises       AP001 for an unknown outcome
 CREATE OR REPLACE FUNCTION commit_deliveries(
     p_workspace_id uuid,
@@ -30,7 +31,7 @@ CREATE OR REPLACE FUNCTION commit_deliveries(
 RETURNS TABLE (delivery_id uuid, verdict text, status delivery_status, next_retry_at timestamptz)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET lock_timeout = '1s'
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -21,6 +21,7 @@ RETURNS SETOF int
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_nestloop = off SET enable_bitmapscan = off
+SET lock_timeout = '1s'
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -10,6 +10,7 @@
 -- Changes            sending -> sent
 -- Appends            sent
 -- Locks              deliveries by workspace_id and delivery_id
+-- Fails              when one of them is held by another transaction for 200 ms: the others must not wait for it
 CREATE OR REPLACE FUNCTION commit_sent_across(
     p_workspace_ids uuid[],
     p_delivery_ids uuid[],
@@ -22,7 +23,7 @@ CREATE OR REPLACE FUNCTION commit_sent_across(
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET lock_timeout = '200ms'
 AS $$
 DECLARE
     _now timestamptz;

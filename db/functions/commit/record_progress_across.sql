@@ -7,6 +7,7 @@
 --
 -- provider_ids   [["17"], ["18", "19"], …], in the same order
 -- Locks          deliveries by workspace_id and delivery_id
+-- Fails          when one of them is held by another transaction for 200 ms: the others must not wait for it
 CREATE OR REPLACE FUNCTION record_progress_across(
     p_workspace_ids uuid[],
     p_delivery_ids uuid[],
@@ -17,7 +18,7 @@ CREATE OR REPLACE FUNCTION record_progress_across(
 RETURNS boolean[]
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET lock_timeout = '200ms'
 AS $$
 DECLARE
     _places tid[] := lock_claims(p_workspace_ids, p_delivery_ids, p_claim_tokens);

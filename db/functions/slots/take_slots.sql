@@ -20,6 +20,7 @@
 -- publication_step.
 -- Changes      channels.next_allowed_at, platform_limits.next_allowed_at
 -- Locks        platform_limits, channels: in that order, each by key
+-- Fails        when one of them is held by another transaction for half a second: the others must not wait for it
 CREATE OR REPLACE FUNCTION take_slots(
     p_workspace_ids uuid[],
     p_delivery_ids uuid[],
@@ -33,6 +34,7 @@ RETURNS TABLE (nth bigint, slot_at timestamptz, taken boolean)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET lock_timeout = '500ms'
 AS $$
 #variable_conflict use_column
 DECLARE

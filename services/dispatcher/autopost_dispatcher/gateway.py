@@ -188,8 +188,8 @@ _shared, _shared_by_many, _plan = json.Decoder(Shared), json.Decoder(SharedByMan
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._slots = Batches(self._take_slots, _group_of)
-        self._progress = Batches(self._record_progress, _delivery_of)
+        self._slots = Batches(self._take_slots, _group_of, _tenant_of)
+        self._progress = Batches(self._record_progress, _delivery_of, _tenant_of)
 
     async def claim_deliveries(self, workspace: WorkspaceId, run_id: RunId, limit: int, lease: timedelta) -> Claimed:
         rows = await self._database.fetch(CLAIM, workspace, run_id, limit, lease)
@@ -471,6 +471,10 @@ def _group_of(call: NextCall) -> Hashable:
 
 def _delivery_of(part: AcceptedBy) -> Hashable:
     return (part.claim.workspace_id, part.claim.delivery_id)
+
+
+def _tenant_of(request: NextCall | AcceptedBy) -> Hashable:
+    return request.claim.workspace_id
 
 
 def _claims(rows: Iterable[tuple[WorkspaceId, Any]], now: datetime, shared: Shared) -> tuple[Claim, ...]:

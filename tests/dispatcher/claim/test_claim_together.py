@@ -125,10 +125,13 @@ async def test_one_whose_turn_comes_alone_has_a_claim_of_its_own() -> None:
     assert (scene.claims.together, scene.claims.alone) == ([], [MANY[0]])
 
 
+@pytest.mark.parametrize("error", [REFUSAL, asyncpg.QueryCanceledError("statement timeout")], ids=["bad", "slow"])
 @pytest.mark.parametrize("place", [0, 7, 15])
-async def test_one_that_fails_is_found_by_halves_and_set_aside_and_the_others_are_served(place: int) -> None:
+async def test_one_that_fails_is_found_by_halves_and_set_aside_and_the_others_are_served(
+    place: int, error: Exception
+) -> None:
     bad = MANY[place]
-    scene = Scene(ManyClaims(bad))
+    scene = Scene(ManyClaims(bad, error=error))
     for one in MANY:
         scene.schedule.again(one)
 

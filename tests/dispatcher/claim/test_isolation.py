@@ -233,3 +233,41 @@ async def test_a_malformed_wakeup_keeps_no_other_from_being_heard(nats_url: str,
     await asyncio.wait([hearing], timeout=5)
 
     assert (heard, is_hearing) == (workspace, True)
+
+
+async def test_a_row_that_somebody_holds_keeps_no_other_tenant_from_being_served(
+    stage: RunningDispatchers, database: Database
+) -> None:
+    """An open transaction on a delivery that is under way: its parts and its end wait, those of the others do not."""
+    other = await _second(stage)
+    await stage.channels("telegram", 1)
+    await other.channels("max", 3)
+    await stage.enqueue(TWO)
+    [held] = await stage.deliveries()
+    await stage.control("faults", {"platform": "telegram", "times": 1, "effect": {"delay": 0.5}})
+
+    async with running_dispatcher(configured(database.url, stage.simulator, stage.bucket)) as service:
+        await eventually(lambda: _is_sending(stage))
+        connection = await database.connect()
+        async with connection.transaction():
+            await connection.execute(
+                "SELECT 1 FROM deliveries WHERE workspace_id = $1 AND delivery_id = $2 FOR UPDATE",
+                *(stage.tenant.workspace, held),
+            )
+            await eventually(lambda: _waits_for_a_lock(database))
+            for _ in range(3):
+                await other.enqueue(TWO)
+            served = await other.settled(within=timedelta(seconds=4))
+        settled = await stage.settled()
+        is_running = not service.stopping.is_set()
+
+    assert (served, settled, is_running) == ({"sent": 9}, {"sent": 1}, True)
+    assert len(await stage.accepted()) == 20
+
+
+async def _is_sending(stage: RunningDispatchers) -> bool:
+    return "sending" in await stage.statuses()
+
+
+async def _waits_for_a_lock(database: Database) -> bool:
+    return bool(await database.pool.fetchval("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"))

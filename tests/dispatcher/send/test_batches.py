@@ -15,13 +15,17 @@ class Asked:
     def __init__(self, bad: int | None = None, error: Exception = REFUSAL) -> None:
         self.bad = bad
         self.error = error
+        self.held: asyncio.Event | None = None
+        """What the ``bad`` request waits for when it is asked alone."""
         self.calls: list[list[int]] = []
-        self.batches = Batches(self.answer, lambda number: number % 1000)
+        self.batches = Batches(self.answer, lambda number: number % 1000, lambda number: number)
 
     async def answer(self, numbers: list[int]) -> list[int]:
         self.calls.append(numbers)
         await asyncio.sleep(0)
         if self.bad in numbers:
+            if self.held and len(numbers) == 1:
+                await self.held.wait()
             raise self.error
         return [2 * number for number in numbers]
 
@@ -63,14 +67,28 @@ async def test_one_that_fails_takes_no_other_along() -> None:
     assert await asked.ask(1, 2, 3) == [2, REFUSAL, 6]
 
 
-@pytest.mark.parametrize(
-    "error", [ConnectionResetError(), asyncpg.DeadlockDetectedError("x")], ids=["lost", "deadlock"]
-)
-async def test_an_error_that_may_pass_is_for_all_who_asked(error: Exception) -> None:
+@pytest.mark.parametrize("error", [ConnectionResetError(), asyncpg.AdminShutdownError("x")], ids=["lost", "stopping"])
+async def test_an_error_of_the_whole_database_is_for_all_who_asked(error: Exception) -> None:
     asked = Asked(bad=2, error=error)
 
     assert await asked.ask(1, 2) == [error, error]
     assert len(asked.calls) == 1
+
+
+async def test_one_whose_row_is_held_keeps_nobody_waiting() -> None:
+    asked = Asked(bad=2, error=asyncpg.LockNotAvailableError("x"))
+    asked.held = asyncio.Event()
+    first = asyncio.create_task(asked.ask(0))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    blocked, beside = (asyncio.create_task(asked.ask(number)) for number in (2, 3))
+    answers = await beside, await asked.ask(4)
+    was_waiting = not blocked.done()
+    asked.held.set()
+
+    assert (answers, was_waiting) == (([6], [8]), True)
+    assert (await first, await blocked) == ([0], [asked.error])
 
 
 async def test_one_who_gives_up_keeps_nobody_waiting() -> None:

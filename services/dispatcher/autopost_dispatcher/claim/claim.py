@@ -15,7 +15,7 @@ from autopost_contracts.subjects import Topology
 from autopost_runtime.lifecycle.set_aside import SetAside, error_name
 from autopost_runtime.nats.bus import Bus
 from autopost_runtime.postgres.errors import is_of_the_database
-from autopost_runtime.postgres.pool import is_away, is_retryable, may_have_committed
+from autopost_runtime.postgres.pool import is_away, may_have_committed
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry import tracing as telemetry
 from autopost_runtime.telemetry.logs import get_logger
@@ -135,7 +135,7 @@ class Claimer:
             if _may_have_claimed(exc):
                 for workspace in workspaces:
                     self._lost_claims.setdefault(workspace, started)
-            if is_retryable(exc):
+            if is_away(exc):
                 get_logger().warning("claim.failed", workspaces=len(workspaces), error=error_name(exc))
                 for workspace in workspaces:
                     self._schedule.wake_in(workspace, _away_pause())
