@@ -56,6 +56,9 @@ class Topology(Struct, frozen=True):
     def wakeup_bot(self, workspace: WorkspaceId) -> str:
         return self.subject(f"wakeup.bot.{workspace}")
 
+    def wakeup_publish(self, workspace: WorkspaceId) -> str:
+        return self.subject(f"wakeup.publish.{workspace}")
+
     def chat(self, workspace: WorkspaceId, token: str) -> str:
         """``token``: ``chat_token`` of the chat, never its number."""
         return self.subject(f"chat.{workspace}.{token}")
@@ -117,5 +120,23 @@ class Topology(Struct, frozen=True):
         )
 
     @property
+    def publish_wakeups(self) -> ConsumerSpec:
+        return ConsumerSpec(
+            stream=self.stream("WAKEUPS"),
+            durable="ingest",
+            filter_subject=self.subject("wakeup.publish.*"),
+            acks=False,
+        )
+
+    @property
+    def publish_commands(self) -> ConsumerSpec:
+        return ConsumerSpec(
+            stream=self.stream("COMMANDS"),
+            durable="post-scheduler-worker",
+            filter_subject=self.commands,
+            acks=True,
+        )
+
+    @property
     def consumers(self) -> tuple[ConsumerSpec, ...]:
-        return (self.dispatcher_wakeups, self.bot_wakeups)
+        return (self.dispatcher_wakeups, self.bot_wakeups, self.publish_wakeups, self.publish_commands)

@@ -25,6 +25,7 @@ from autopost_ingest.http.receive import application
 from autopost_ingest.posts.enqueue import Enqueuer
 from autopost_ingest.posts.offload import CALLS_WAITING, Offload
 from autopost_ingest.posts.stored_media import StoredMedia
+from autopost_ingest.publications.assembly import publishing
 from autopost_ingest.pull.assembly import pulling
 from autopost_ingest.staging.assembly import downloader_of, fetcher_of, fetching
 from autopost_ingest.staging.gateway import StagedGateway
@@ -76,6 +77,7 @@ async def work(config: IngestConfig, service: Service) -> None:
             async with (
                 fetching(config, service, staged_gateway, stored_media, enqueuer, downloader, staged),
                 pulling(config, service, database, fetcher, bus, staged, offload),
+                publishing(config, service, database, bus, enqueuer, stored_media),
             ):
                 service.health.begun()
                 await service.stopping.wait()
