@@ -129,7 +129,7 @@ async def told(server: GuardedNats) -> bytes:
 
 
 FOREIGN_PUBLISH = {
-    "ingest": (f"autopost.audit.{WORKSPACE}.sent", "delivery.commands", "$JS.API.STREAM.DELETE.AUDIT"),
+    "ingest": (f"autopost.audit.{WORKSPACE}.sent", "$JS.API.STREAM.DELETE.COMMANDS", "$JS.API.STREAM.DELETE.AUDIT"),
     "dispatcher": (f"autopost.audit.{WORKSPACE}.sent", "$JS.API.STREAM.DELETE.WAKEUPS", "$JS.API.STREAM.PURGE.AUDIT"),
     "bot": (f"autopost.wakeup.dispatch.{WORKSPACE}", "$JS.API.CONSUMER.MSG.NEXT.WAKEUPS.dispatcher"),
     "monitor": ("$JS.API.CONSUMER.MSG.NEXT.WAKEUPS.dispatcher", "$JS.API.STREAM.DELETE.AUDIT"),
