@@ -22,7 +22,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 @click.option("--quick", is_flag=True, help="Smaller counts, the same ratios, some three minutes.")
 @click.option("--write/--no-write", default=None, help="Write docs/benchmarks.md; the default for a whole, full run.")
 def bench(as_json: bool, only: Tag | None, quick: bool, write: bool | None) -> None:
-    """Measure the queue, the dispatcher and ingest against other queues and against the machine.
+    """Measure the queue, the dispatcher, ingest and the chat stream against other queues and against the machine.
 
     Starts a durable Postgres of its own under TMPDIR. Exits 0 only if every bar is met.
     """

@@ -42,6 +42,13 @@ class Counts(Struct, frozen=True, kw_only=True):
     """Posts into all channels through HTTP."""
     posted_to_one: int = 20_000
     """Two seconds: less would be the first moments after a checkpoint alone, when every page is logged whole."""
+    idle_streams: int = 10_000
+    busy_streams: int = 1_000
+    """Streams of the chat that changes."""
+    fanned_out: int = 40
+    """Changes that all of them are told."""
+    started: int = 10_000
+    """Actions started through HTTP."""
     tenant_repetitions: int = 3
     tenant_period: timedelta = timedelta(seconds=30)
 
@@ -67,6 +74,9 @@ QUICK = Counts(
     latencies=100,
     posted=300,
     posted_to_one=3_000,
+    idle_streams=5_000,
+    fanned_out=15,
+    started=3_000,
     tenant_repetitions=1,
     tenant_period=timedelta(seconds=5),
 )

@@ -3,7 +3,7 @@ GRANT EXECUTE ON FUNCTION
     bot_backlog(),
     chat_changes(uuid, text, bigint, int),
     chat_heads(uuid[], text[]),
-    chat_messages(uuid, text, bigint, int),
+    chat_messages(uuid, text, bigint, bigint, int),
     chat_ticket_key(uuid),
     check_writes(),
     commit_replies(uuid, jsonb, double precision, uuid),

@@ -12,6 +12,7 @@ GRANT EXECUTE ON FUNCTION
     unpublished_commands(interval, int),
     checkpoint_deliveries(text, int),
     count_alerts(),
+    count_bot_actions(),
     mark_media_for_deletion(text, interval, interval, bigint, interval, jsonb, int),
     mark_orphan_objects(text, interval, int),
     drop_event_partition(text, interval, boolean),

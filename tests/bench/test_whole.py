@@ -24,7 +24,8 @@ counts = Counts(
     seasoned_gb=0, repetitions=1, channels=(40, 60, 80), drained=240, enqueued=240, pgqueuer_jobs=200,
     procrastinate_jobs=20, anchor=second, backlog=600, long_backlog=4_000, history=400, blocked=200, sampled=200,
     watched=second, snapshot_drained=240, slot_repetitions=1, slot_period=6 * second, slot_stop=second, called=240,
-    replicas_drained=240, latencies=5, posted=20, posted_to_one=70,
+    replicas_drained=240, latencies=5, posted=20, posted_to_one=70, idle_streams=60, busy_streams=30, fanned_out=2,
+    started=130,
 )
 sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(run((sys.argv[1],), counts))))
 """
@@ -39,6 +40,16 @@ def test_every_part_of_the_queue_runs_and_reports() -> None:
     assert all(bar["value"] >= 0 for bar in found["bars"])
     settings = found["raw"]["settings"]
     assert [settings[name] for name in ("fsync", "synchronous_commit", "full_page_writes")] == ["on"] * 3
+
+
+def test_every_part_of_the_stream_runs_and_reports() -> None:
+    ended = subprocess.run([sys.executable, "-c", SMALL, "stream"], capture_output=True, text=True, timeout=120)
+
+    assert ended.returncode == 0, ended.stderr
+    found = msgspec.json.decode(ended.stdout)
+    assert [bar["name"] for bar in found["bars"]] == [bar.name for bar in BARS if bar.tag == "stream"]
+    assert all(bar["value"] > 0 for bar in found["bars"])
+    assert found["raw"]["figures"]["stream.idle"]["values"] == [60]
 
 
 def test_a_part_of_the_bench_does_not_overwrite_the_page() -> None:

@@ -46,4 +46,4 @@ async def opened(browser: Browser, url: str, *, width: int = 1280, height: int =
     await page.goto(url)
     yield page
     await page.close()
-    assert complaints == []
+    assert complaints == [], complaints

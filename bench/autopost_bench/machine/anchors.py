@@ -10,7 +10,8 @@ SCRIPT = "\\set aid random(1, 100000)\nUPDATE pgbench_accounts SET abalance = ab
 CLIENTS = (1, 32)
 
 
-async def measure(server: BenchServer, figures: Figures) -> None:
+async def measure(server: BenchServer, figures: Figures, beside: str = "") -> None:
+    """``beside``: what begins the names of the figures, where another subject needs its own."""
     server.say("bare commits")
     script = server.folder / "one_row.sql"
     script.write_text(SCRIPT)
@@ -21,7 +22,7 @@ async def measure(server: BenchServer, figures: Figures) -> None:
                 *(server, "--no-vacuum", "--protocol=prepared", f"--file={script}"),
                 *(f"--client={clients}", f"--jobs={min(clients, 2)}", f"--time={server.counts.anchor.seconds}", url),
             )
-            figures.record(f"commits.{clients}_clients", _tps(told))
+            figures.record(f"{beside}commits.{clients}_clients", _tps(told))
 
 
 async def _pgbench(server: BenchServer, *arguments: str) -> str:

@@ -38,6 +38,7 @@ SUBJECTS = (
     Subject("measures.ingest", ("ingest",), repeats=False),
     Subject("measures.many_tenants", ("tenants",), repeats=False),
     Subject("measures.beside_tenants", ("tenants",), repeats=False),
+    Subject("measures.stream", ("stream",), repeats=False),
 )
 
 

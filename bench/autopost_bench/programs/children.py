@@ -17,6 +17,10 @@ class Child:
         self._name = name
         self._process = process
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     async def read(self) -> str:
         """Its next line."""
         assert self._process.stdout  # noqa: S101 -- for the type checker

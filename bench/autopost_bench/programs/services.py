@@ -1,10 +1,14 @@
 """Our services as they ship, in their own processes, on a database of the bench."""
 
-from autopost_cli.stack.services import SERVICES
+import dataclasses
+
+from autopost_cli.stack.services import SERVICES, ServiceSpec
 from autopost_cli.stack.stack import Stack
 
 from autopost_bench.machine.tenants import ENVIRONMENT, Tenant
 
+OTHER_BOT = dataclasses.replace(ServiceSpec.of_package("bot", public=True), name="other_bot")
+"""A second replica."""
 NOWHERE = "http://127.0.0.1:1"
 
 
@@ -20,5 +24,5 @@ def services_at(tenant: Tenant, provider: str | None, *names: str) -> Stack:
         "AUTOPOST_LOG_LEVEL": "warning",
         **ENVIRONMENT,
     }
-    wanted = [service for service in SERVICES if service.name in names]
+    wanted = [service for service in (*SERVICES, OTHER_BOT) if service.name in names]
     return Stack(env=env, services=wanted, backends=("nats",), prepare=nothing)

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from autopost_bench.report.figures import Figures, spread
 
-Tag = Literal["queue", "dispatch", "ingest", "tenants"]
-TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest", "tenants")
+Tag = Literal["queue", "dispatch", "ingest", "tenants", "stream"]
+TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest", "tenants", "stream")
 
 
 class Bar(Struct, frozen=True):
@@ -77,6 +77,14 @@ BARS = (
     ),
     Bar("tenants", "slots too close in the ledger", "tenants.ledger_violations", None, 0, 0, True, True),
     Bar("tenants", "windows over the limit at the receiver", "tenants.receiver_violations", None, 0, 0, True, True),
+    Bar("stream", "idle streams that one process holds", "stream.idle", None, 5_000, 10_000),
+    Bar("stream", "memory of an idle stream, bytes", "stream.idle_bytes", None, 30_000, 18_000, True, True),
+    Bar(
+        "stream", "one change to 1,000 streams, p99 ÷ bare hub", "stream.fan_out.p99", "bare.fan_out.p99", 2, 1.2, True
+    ),
+    Bar("stream", "start to another replica, p50 ÷ bare chain", "stream.across.p50", "bare.across.p50", 2.5, 1.5, True),
+    Bar("stream", "start to another replica, p99 ÷ bare chain", "stream.across.p99", "bare.across.p99", 3, 2, True),
+    Bar("stream", "starts through HTTP ÷ bare commits", "stream.starts", "stream.commits.32_clients", 0.2, 0.4),
 )
 
 

@@ -73,4 +73,20 @@ MEANINGS = {
     "webhook to call beside 200 busy tenants ÷ alone": (
         "How much longer a single post takes while 200 other tenants send all that they may."
     ),
+    "idle streams that one process holds": (
+        "Open streams of as many chats, each of which has got its keep-alive. No more than these were tried."
+    ),
+    "memory of an idle stream, bytes": ("How much the process of the service grows with each of them."),
+    "one change to 1,000 streams, p99 ÷ bare hub": (
+        "From the request that starts an action until the slowest of a hundred clients has the event, against the "
+        "least server that can write to as many streams."
+    ),
+    "start to another replica, p50 ÷ bare chain": (
+        "The usual time from the request that starts an action at one replica until a client of another one has the "
+        "event, against the least chain that could do it: a request, a commit, a wakeup over NATS and a write."
+    ),
+    "start to another replica, p99 ÷ bare chain": ("The same for the slowest one in a hundred."),
+    "starts through HTTP ÷ bare commits": (
+        "Actions started per second by 64 callers, against the smallest transactions that the database can make."
+    ),
 }

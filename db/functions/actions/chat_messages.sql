@@ -1,16 +1,37 @@
--- chat_messages(workspace_id, chat_id, before, limit) -> the newest messages of a chat before a number, newest first
-CREATE OR REPLACE FUNCTION chat_messages(p_workspace_id uuid, p_chat_id text, p_before bigint, p_limit int)
+-- chat_messages(workspace_id, chat_id, after, before, limit) -> messages of a chat by their numbers
+--
+-- With after: what came after that number, oldest first. Otherwise the newest ones, before a number if it is given,
+-- newest first.
+CREATE OR REPLACE FUNCTION chat_messages(
+    p_workspace_id uuid,
+    p_chat_id text,
+    p_after bigint,
+    p_before bigint,
+    p_limit int
+)
 RETURNS TABLE (seq bigint, body jsonb)
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
-    SELECT i.seq, message_document(i)
-    FROM bot_inbox i
-    WHERE i.workspace_id = p_workspace_id
-      AND i.chat_id = p_chat_id
-      AND i.seq IS NOT NULL
-      AND (p_before IS NULL OR i.seq < p_before)
-    ORDER BY i.seq DESC
-    LIMIT p_limit
-$$;
+BEGIN
+    IF p_after IS NOT NULL THEN
+        RETURN QUERY
+        SELECT i.seq, message_document(i)
+        FROM bot_inbox i
+        WHERE i.workspace_id = p_workspace_id
+          AND i.chat_id = p_chat_id
+          AND i.seq > p_after
+        ORDER BY i.seq
+        LIMIT p_limit;
+    ELSE
+        RETURN QUERY
+        SELECT i.seq, message_document(i)
+        FROM bot_inbox i
+        WHERE i.workspace_id = p_workspace_id
+          AND i.chat_id = p_chat_id
+          AND i.seq < coalesce(p_before, 9223372036854775807)
+        ORDER BY i.seq DESC
+        LIMIT p_limit;
+    END IF;
+END $$;

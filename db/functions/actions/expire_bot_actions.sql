@@ -7,8 +7,8 @@
 --
 -- limit     actions per call, the oldest first, also of one chat: the caller asks again until none is left
 -- Appends   bot_action_expired, one per action
--- Locks     bot_chats by key, SKIP LOCKED: a chat in which something changes now is looked at the next time; then
---           bot_actions by key
+-- Locks     bot_chats, SKIP LOCKED: a chat in which something changes now is looked at the next time, and keeps no
+--           other from its turn; then bot_actions
 CREATE OR REPLACE FUNCTION expire_bot_actions(p_workspace_id uuid, p_max_age interval, p_limit int)
 RETURNS TABLE (chat text, expired int, seq bigint)
 LANGUAGE plpgsql
@@ -20,30 +20,23 @@ DECLARE
     _before timestamptz := clock_timestamp() - p_max_age;
     _chats text[];
 BEGIN
-    SELECT array_agg(c.chat_id)
+    SELECT array_agg(DISTINCT c.chat_id)
     INTO _chats
     FROM (
-        SELECT DISTINCT old.chat_id
-        FROM (
-            SELECT a.chat_id
-            FROM bot_actions a
-            JOIN workspaces w
-              ON w.workspace_id = a.workspace_id
-             AND w.status = 'active'
-            WHERE a.workspace_id = p_workspace_id
-              AND a.status = 'processing'
-              AND a.created_at < _before
-            ORDER BY a.created_at
-            LIMIT p_limit
-        ) AS old
-        ORDER BY old.chat_id
-    ) AS old
-    CROSS JOIN LATERAL (
         SELECT c.chat_id
-        FROM bot_chats c
-        WHERE c.workspace_id = p_workspace_id
-          AND c.chat_id = old.chat_id
-        FOR NO KEY UPDATE SKIP LOCKED
+        FROM bot_actions a
+        JOIN workspaces w
+          ON w.workspace_id = a.workspace_id
+         AND w.status = 'active'
+        JOIN bot_chats c
+          ON c.workspace_id = a.workspace_id
+         AND c.chat_id = a.chat_id
+        WHERE a.workspace_id = p_workspace_id
+          AND a.status = 'processing'
+          AND a.created_at < _before
+        ORDER BY a.created_at
+        LIMIT p_limit
+        FOR NO KEY UPDATE OF c SKIP LOCKED
     ) AS c;
 
     -- A statement that starts after the lock: it sees an end that was committed meanwhile.

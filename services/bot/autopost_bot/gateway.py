@@ -101,11 +101,11 @@ class Gateway:
         return (Raw(b"[]"), 0) if row is None else (Raw(row["actions"]), row["seq"])
 
     async def chat_messages(
-        self, workspace: WorkspaceId, chat_id: str, before: int | None, limit: int
+        self, workspace: WorkspaceId, chat_id: str, after: int | None, before: int | None, limit: int
     ) -> list[dict[str, Any]]:
         async with self._connection_of(workspace):
             rows = await self._database.fetch(
-                "SELECT * FROM chat_messages($1, $2, $3, $4)", workspace, chat_id, before, limit
+                "SELECT * FROM chat_messages($1, $2, $3, $4, $5)", workspace, chat_id, after, before, limit
             )
         return [{"seq": row["seq"], **row["body"]} for row in rows]
 

@@ -51,6 +51,11 @@ class Gateway:
     async def recover_claimed_leases(self, workspace: WorkspaceId, lease: timedelta) -> int:
         return int(await self._database.fetchval("SELECT recover_claimed_leases($1, NULL, $2)", workspace, lease))
 
+    async def count_bot_actions(self) -> dict[str, int]:
+        """By status."""
+        rows = await self._database.fetch("SELECT status, actions FROM count_bot_actions()")
+        return {row["status"]: row["actions"] for row in rows}
+
     async def expire_bot_actions(self, workspace: WorkspaceId, max_age: timedelta, limit: int) -> list[ExpiredInChat]:
         rows = await self._database.fetch(
             "SELECT chat, expired FROM expire_bot_actions($1, $2, $3)", workspace, max_age, limit

@@ -14,7 +14,7 @@ from autopost_runtime.telemetry.logs import get_logger
 from autopost_monitor.config import MonitorConfig
 from autopost_monitor.gateway import Gateway
 from autopost_monitor.leader.periodic import Scheduler
-from autopost_monitor.repair.action_watchdog import ActionWatchdog
+from autopost_monitor.repair.action_watchdog import ActionMetrics, ActionWatchdog
 from autopost_monitor.repair.gateway import ReconcileGateway
 from autopost_monitor.repair.reconcile import EventReconciliation, ReconcileMetrics, Recount
 from autopost_monitor.repair.recover import Recovery
@@ -49,6 +49,7 @@ def schedule_queue_jobs(config: MonitorConfig, gateway: Gateway, bus: Bus, sched
     )
     watchdog_interval = timedelta(minutes=config.bot_action_watchdog_interval_minutes)
     scheduler.on_leader("bot actions", watchdog_interval, watchdog.run_once)
+    scheduler.on_every_replica("bot actions watch", config.snapshot_interval, ActionMetrics(gateway).run_once)
     scheduler.on_leader("partitions", PARTITION_CHECK, lambda: gateway.ensure_event_partitions(config.partitions_ahead))
 
 

@@ -103,6 +103,23 @@ async def test_the_list_has_what_is_under_way_newest_first_and_its_cursor(bot: R
     assert answer.headers["X-Chat-Cursor"] == "4"
 
 
+async def test_messages_are_asked_for_after_or_before_a_number_not_both(bot: Replica) -> None:
+    url = f"{bot.url}/api/chats/{CHAT}/messages"
+    answers = [
+        await bot.http.get(url, params=query, headers=BEARER)
+        for query in (
+            {"after": 0},
+            {"before": 9, "limit": 1},
+            {"after": 0, "before": 9},
+            {"limit": 201},
+            {"after": "x"},
+        )
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 422, 422, 422]
+    assert [answer.json()["field"] for answer in answers[2:]] == ["before", "limit", "after"]
+
+
 async def test_types_schema_and_typescript_are_served(bot: Replica) -> None:
     types = (await bot.http.get(f"{bot.url}/api/chat/action-types")).json()
 
@@ -146,6 +163,7 @@ async def test_of_fifty_equal_ends_at_once_there_is_one_event_and_fifty_equal_an
 async def test_a_hundred_starts_are_one_event(bot: Replica) -> None:
     async with listening(bot.events(), headers=BEARER) as client:
         answers = [await bot.start() for _ in range(100)]
+        await client.heard(1)
         await bot.update()
         await client.heard(2)
 
@@ -156,6 +174,7 @@ async def test_a_hundred_starts_are_one_event(bot: Replica) -> None:
 async def test_an_action_is_no_message(bot: Replica, seeded_database: Database) -> None:
     async with listening(bot.events(), headers=BEARER) as client:
         await bot.start()
+        await client.heard(1)
         await bot.update()
         await client.heard(2)
 

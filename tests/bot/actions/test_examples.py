@@ -7,6 +7,7 @@ from bot.support.replicas import BEARER, CHAT, WORKSPACE, Replica
 async def test_example_1_a_repeated_start_creates_one_action_and_publishes_it_once(bot: Replica) -> None:
     async with listening(bot.events(), headers=BEARER) as client:
         answers = [await bot.start("uuid-123", actionType="transcribe_audio") for _ in range(3)]
+        await client.heard(1)
         await bot.update("uuid-123")
         await client.heard(2)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from autopost_bot.access.tickets import is_valid, make_ticket, read_ticket
+from autopost_bot.access.tickets import is_valid, make_ticket, read_ticket, utc_now
 from autopost_bot.gateway import TicketEndpoint
 from autopost_contracts.ids import EndpointId, WorkspaceId
 from bot.conftest import StartReplica
@@ -75,7 +75,9 @@ async def test_a_ticket_reads_its_chat_and_writes_nothing(bot: Replica) -> None:
         assert (await bot.http.post(f"{bot.url}/api/{call}", params={"ticket": ticket}, json={})).status_code == 401
 
 
-@pytest.mark.parametrize("odd", ["another chat", "another workspace", "truncated", "disabled endpoint", "new secret"])
+@pytest.mark.parametrize(
+    "odd", ["another chat", "another workspace", "expired", "truncated", "disabled endpoint", "new secret"]
+)
 async def test_a_ticket_that_is_not_for_this_is_refused(
     bot: Replica, start_replica: StartReplica, seeded_database: Database, odd: str
 ) -> None:
@@ -85,6 +87,11 @@ async def test_a_ticket_that_is_not_for_this_is_refused(
             chat = "8"
         case "another workspace":
             workspace = FOREIGN
+        case "expired":
+            endpoint = await bot.hub._gateway.chat_ticket_key(ENDPOINT.endpoint_id)
+            assert endpoint is not None
+            assert make_ticket(endpoint, chat, utc_now())[0][:60] == ticket[:60], "made as the service makes it"
+            ticket, _ = make_ticket(endpoint, chat, utc_now() - timedelta(hours=12, seconds=1))
         case "truncated":
             ticket = ticket[:-3]
         case "disabled endpoint":

@@ -4,10 +4,11 @@ import asyncio
 import os
 import socket
 import struct
+import time
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from autopost_bot.stream.serve import StreamTimes
+from autopost_bot.stream.serve import StreamTimes, _prepare_socket
 from autopost_bot.stream.subscription import MOST_FRAMES, Subscription
 from bot.conftest import StartReplica
 from bot.support.listener import listening
@@ -51,10 +52,7 @@ async def test_a_thousand_clients_that_vanish_leave_nothing(start_replica: Start
     assert bot.hub._chats == {}
 
 
-async def test_a_client_that_never_reads_is_dropped_and_harms_nobody(
-    start_replica: StartReplica, seeded_database: Database
-) -> None:
-    bot = await start_replica()
+async def never_reading(bot: Replica) -> tuple[socket.socket, Subscription]:
     parts = urlsplit(bot.events())
     slow = socket.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -63,6 +61,15 @@ async def test_a_client_that_never_reads_is_dropped_and_harms_nobody(
     await eventually(lambda: bot.hub.clients == 1)
     [chat] = bot.hub._chats.values()
     [stuck] = chat.clients
+    return slow, stuck
+
+
+async def test_a_client_that_never_reads_is_dropped_and_harms_nobody(
+    start_replica: StartReplica, seeded_database: Database
+) -> None:
+    bot = await start_replica()
+    slow, stuck = await never_reading(bot)
+    [chat] = bot.hub._chats.values()
 
     async with listening(bot.events(), headers=BEARER) as quick:
         sent = 0
@@ -80,14 +87,45 @@ async def test_a_client_that_never_reads_is_dropped_and_harms_nobody(
     assert again.ids[0] == 1
 
 
+async def test_a_client_that_never_reads_does_not_hold_up_a_stop(start_replica: StartReplica) -> None:
+    bot = await start_replica()
+    slow, stuck = await never_reading(bot)
+    sent = 0
+    while len(stuck._frames) < 2:  # its handler waits for the socket
+        await bot.start(f"a{sent}", payload={"large": os.urandom(7000).hex()})
+        sent += 1
+
+    started = time.perf_counter()
+    bot.hub.close()
+    await bot.site.stop()
+    slow.close()
+
+    assert time.perf_counter() - started < 2
+    assert bot.hub.clients == 0
+
+
+async def test_the_kernel_ends_the_connection_of_a_client_whose_machine_is_gone() -> None:
+    class Transport:
+        def get_extra_info(self, _: str) -> socket.socket:
+            return connection
+
+    class Request:
+        transport = Transport()
+
+    with socket.socket() as connection:
+        _prepare_socket(Request())  # type: ignore[arg-type]
+
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
+
+
 def test_the_sixty_fifth_frame_drops_the_client_once() -> None:
-    overflows: list[int] = []
-    client = Subscription(lambda: overflows.append(1))
+    aborted: list[int] = []
+    client = Subscription(lambda: aborted.append(1))
 
     for seq in range(1, 200):
         client.put(seq, b"frame")
 
-    assert overflows == [1]
+    assert aborted == [1]
     assert len(client._frames) == MOST_FRAMES
 
 

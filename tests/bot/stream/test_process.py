@@ -1,56 +1,18 @@
 """The bot as a process: it stops at once with many streams, and no ticket gets into its logs and spans."""
 
 import asyncio
-import json
-import os
 import signal
-import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from bot.support.listener import listening
-from bot.support.replicas import BEARER, CHAT, SECRET, WORKSPACE, lift_rate
+from bot.support.process import running
+from bot.support.replicas import BEARER, CHAT, SECRET, WORKSPACE
 from harness.databases import Database
 from harness.http_client import http_client
 
 STREAMS = 500
-
-
-@asynccontextmanager
-async def running(
-    database: Database, nats_url: str, namespace: str, **env: str
-) -> AsyncIterator[tuple[asyncio.subprocess.Process, str, list[str]]]:
-    """The process, its URL and the lines of its log so far."""
-    await lift_rate(database)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "autopost_bot"),
-        env={
-            "PATH": os.environ["PATH"],
-            "AUTOPOST_DATABASE_URL": database.url,
-            "AUTOPOST_NATS_URL": nats_url,
-            "AUTOPOST_NATS_NAMESPACE": namespace,
-            "AUTOPOST_STREAM_CLIENTS": "1000",
-            **env,
-        },
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    lines: list[str] = []
-    try:
-        assert process.stdout is not None
-        while not lines or "bot.listening" not in lines[-1]:
-            line = (await process.stdout.readline()).decode()
-            assert line, lines
-            lines.append(line)
-        yield process, json.loads(lines[-1])["url"], lines
-    finally:
-        if process.returncode is None:
-            process.kill()
-        out, _ = await process.communicate()
-        lines += out.decode().splitlines()
 
 
 async def test_five_hundred_streams_end_within_two_seconds_of_a_stop(

@@ -1,12 +1,14 @@
 """Resume: nothing missed, nothing twice, ids increase; on any replica, whatever NATS does."""
 
 import asyncio
+import inspect
 import json
 import random
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from autopost_bot.stream.hub import Hub
 from autopost_contracts.ids import WorkspaceId, chat_token
 from autopost_contracts.subjects import Topology
 from bot.conftest import StartReplica
@@ -141,6 +143,12 @@ async def test_a_change_whose_wakeup_was_never_sent_is_found_by_the_poll(
         await client.heard(1)
 
     assert client.ids == [1]
+
+
+def test_numbers_are_polled_every_thirty_seconds_and_every_two_without_nats() -> None:
+    times = {name: parameter.default for name, parameter in inspect.signature(Hub.run).parameters.items()}
+
+    assert (times["every"], times["every_when_away"]) == (timedelta(seconds=30), timedelta(seconds=2))
 
 
 async def test_without_nats_the_other_replica_hears_by_its_frequent_poll(start_replica: StartReplica) -> None:

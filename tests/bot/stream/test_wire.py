@@ -115,6 +115,14 @@ async def test_a_stream_beyond_the_limit_is_told_to_come_back_and_then_gets_in(s
         assert third.comments[0] == "connected"
 
 
+async def test_while_the_service_stops_a_stream_is_told_to_come_back(bot: Replica) -> None:
+    bot.hub.close()
+
+    answer = await bot.http.get(bot.events(), headers=BEARER)
+
+    assert (answer.status_code, answer.text) == (200, "retry: 15000\n\n")
+
+
 async def test_while_the_database_is_away_a_stream_is_told_to_come_back(
     bot: Replica, seeded_database: Database
 ) -> None:

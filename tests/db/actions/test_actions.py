@@ -33,6 +33,31 @@ async def start(sender: Sender, action: str = "a", **fields: Any) -> dict[str, A
     return await call(sender, "start_action", action, **{"action_type": "summarize", **fields})
 
 
+async def say(tenant: Tenant, number: int) -> None:
+    await tenant.db.execute(
+        "INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id, update, seq)"
+        " VALUES ($1, 'max', $2, $3, $4, advance_chat($1, $2))",
+        *(tenant.workspace, CHAT, f"mid.{number}", json.dumps({"message": {"body": {"text": f"text {number}"}}})),
+    )
+
+
+async def test_messages_are_read_after_or_before_a_number(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    for number in range(1, 6):
+        await say(tenant, number)
+    await start(sender)
+
+    async def texts(after: int | None, before: int | None) -> list[str]:
+        query = "SELECT body ->> 'text' AS text FROM chat_messages($1, $2, $3, $4, 2)"
+        return [row["text"] for row in await tenant.db.fetch(query, tenant.workspace, CHAT, after, before)]
+
+    assert await texts(None, None) == ["text 5", "text 4"]
+    assert await texts(None, 4) == ["text 3", "text 2"]
+    assert await texts(0, None) == ["text 1", "text 2"]
+    assert await texts(4, None) == ["text 5"]
+    assert [kind for _, kind in await changes(tenant)] == ["message"] * 5 + ["bot_action"]
+
+
 async def update(sender: Sender, action: str = "a", status: str = "done", **fields: Any) -> dict[str, Any]:
     return await call(sender, "update_action", action, status=status, **fields)
 
@@ -260,6 +285,54 @@ async def test_the_watchdog_leaves_a_paused_workspace_alone(tenant: Tenant) -> N
     await tenant.db.execute("UPDATE workspaces SET status = 'paused' WHERE workspace_id = $1", tenant.workspace)
 
     assert await expire(tenant) == []
+
+
+async def test_a_chat_that_is_locked_does_not_keep_others_from_their_timeout(
+    tenant: Tenant, database: Database
+) -> None:
+    sender = await caller(tenant)
+    for action in ("a", "b", "c"):
+        await start(sender, action)
+        await age(tenant, action, "4 hours")
+    await call(sender, "start_action", "d", chat_id="another", action_type="summarize")
+    await age(tenant, "d", "3 hours")
+    busy = await database.connect()
+    async with busy.transaction():
+        await busy.execute("SELECT advance_chat($1, $2, 0)", tenant.workspace, CHAT)
+        assert await expire(tenant, limit=2) == [(1, 2)]
+        assert await expire(tenant, limit=2) == []
+
+    assert await expire(tenant, limit=2) == [(2, 5)]
+    assert await expire(tenant, limit=2) == [(1, 6)]
+
+
+async def test_an_end_that_holds_the_chat_comes_before_the_watchdog(tenant: Tenant, database: Database) -> None:
+    sender = await caller(tenant)
+    await start(sender)
+    await age(tenant, "a", "3 hours")
+    ending = await database.connect()
+    async with ending.transaction():
+        given = json.dumps({"chat_id": CHAT, "action_id": "a", "status": "done"})
+        await ending.execute("SELECT update_action($1, $2, $3)", tenant.workspace, sender.endpoint, given)
+        assert await expire(tenant) == []  # it does not wait
+
+    assert await expire(tenant) == []
+    assert (await update(sender))["action"]["status"] == "done"
+    assert await changes(tenant, after=1) == [(2, "bot_action")]
+
+
+async def test_a_watchdog_that_holds_the_chat_comes_before_a_late_end(tenant: Tenant, database: Database) -> None:
+    sender = await caller(tenant)
+    await start(sender)
+    await age(tenant, "a", "3 hours")
+    watchdog = await database.connect()
+    async with watchdog.transaction():
+        await watchdog.execute("SELECT expire_bot_actions($1, interval '2 hours', 100)", tenant.workspace)
+        late = asyncio.create_task(update(sender))
+        await eventually(lambda: waits_for_a_lock(tenant))
+
+    assert ((await late)["verdict"], (await late)["action"]["payload"]) == ("ignored", {"error": "timeout"})
+    assert await changes(tenant, after=1) == [(2, "bot_action")]
 
 
 async def test_an_end_and_the_watchdog_at_once_are_one_end(tenant: Tenant) -> None:

@@ -8,9 +8,10 @@ import pytest
 from autopost_contracts.subjects import Topology
 from autopost_monitor.config import MonitorConfig
 from autopost_monitor.gateway import Gateway
-from autopost_monitor.repair.action_watchdog import ActionWatchdog
+from autopost_monitor.repair.action_watchdog import ActionMetrics, ActionWatchdog
 from autopost_runtime.nats.bus import Bus
 from autopost_runtime.postgres.pool import open_database
+from autopost_runtime.telemetry import metrics
 from db.support.builders import Tenant
 from harness.databases import Database
 
@@ -81,6 +82,21 @@ async def test_the_event_of_an_expiry_names_no_person(gateway: Gateway, tenant: 
     [event] = await tenant.db.fetch("SELECT * FROM events WHERE workspace_id = $1", tenant.workspace)
     assert event["action"] == "bot_action_expired"
     assert PHONE not in json.dumps(dict(event), default=str)
+
+
+async def test_the_actions_are_counted_by_status(gateway: Gateway, tenant: Tenant) -> None:
+    await started(tenant, "old", timedelta(hours=3))
+    await started(tenant, "young", timedelta(0))
+    await ActionWatchdog(gateway, Woken(), Topology(), timedelta(hours=2)).run_once()
+
+    await ActionMetrics(gateway).run_once()
+
+    lines = metrics.render().decode().splitlines()
+    assert sorted(line for line in lines if line.startswith("autopost_bot_actions{")) == [
+        'autopost_bot_actions{status="done"} 0.0',
+        'autopost_bot_actions{status="error"} 1.0',
+        'autopost_bot_actions{status="processing"} 1.0',
+    ]
 
 
 def test_the_documented_defaults_are_two_hours_and_thirty_minutes() -> None:

@@ -157,10 +157,9 @@ def _list() -> dict[str, Any]:
 
 def _messages() -> dict[str, Any]:
     messages = {"type": "array", "items": _ref("schemas", "StoredMessage")}
-    parameters = [_query("before"), _query("limit")]
-    return _call(
-        "listMessages", "Messages, newest first", READERS, {"200": _answer("Messages.", messages)}, READ, parameters
-    )
+    parameters = [_query("after"), _query("before"), _query("limit")]
+    answer = _answer("With after: what came after that number, oldest first. Otherwise newest first.", messages)
+    return _call("listMessages", "Messages of a chat", READERS, {"200": answer}, READ, parameters)
 
 
 def _tickets() -> dict[str, Any]:

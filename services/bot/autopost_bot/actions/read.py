@@ -9,7 +9,7 @@ from autopost_contracts.bot_actions import CURSOR_HEADER, DEFAULT_TEXTS, FALLBAC
 
 from autopost_bot.access.access import TICKET, Access
 from autopost_bot.access.parameters import BIGGEST_NUMBER, check_chat_id, check_workspace, read_number
-from autopost_bot.access.problems import bad_ticket
+from autopost_bot.access.problems import bad_ticket, invalid
 from autopost_bot.access.tickets import make_ticket, utc_now
 from autopost_bot.gateway import Gateway
 
@@ -40,9 +40,12 @@ class ChatReader:
     async def messages(self, request: web.Request) -> web.Response:
         chat_id = check_chat_id(request.match_info["chat_id"])
         endpoint = await self._access.reader(request, chat_id)
+        after = read_number(request, "after", BIGGEST_NUMBER, least=0)
         before = read_number(request, "before", BIGGEST_NUMBER)
+        if after is not None and before is not None:
+            raise invalid("before", "must not be given together with after")
         limit = read_number(request, "limit", MOST_MESSAGES) or MESSAGES
-        return _json(await self._gateway.chat_messages(endpoint.workspace_id, chat_id, before, limit))
+        return _json(await self._gateway.chat_messages(endpoint.workspace_id, chat_id, after, before, limit))
 
     async def ticket(self, request: web.Request) -> web.Response:
         """Only with a secret: a ticket does not prolong itself."""

@@ -23,10 +23,11 @@ from autopost_bot.stream.subscription import Subscription
 
 MOST_REPLAYED = 500
 CHATS_PER_POLL = 1000
+LAST_WRITES_LIMIT = timedelta(seconds=1)
+"""How long a stop waits for clients that do not take the end of their stream."""
 
 events = metrics.counter("autopost_chat_stream_events_total", "Events for clients of chats by kind.")
 replayed = metrics.counter("autopost_chat_stream_replayed_total", "Missed events sent to clients that came back.")
-dropped = metrics.counter("autopost_chat_stream_dropped_total", "Clients dropped by reason.")
 failed = metrics.counter("autopost_chat_stream_reads_failed_total", "Failed reads of the changes of a chat.")
 lag = metrics.histogram("autopost_chat_stream_lag_seconds", "From the commit of a change to its delivery to clients.")
 
@@ -70,17 +71,12 @@ class Hub:
         return is_ample and self.clients < most
 
     async def join(
-        self, workspace: WorkspaceId, chat_id: str, after: int | None, overflow: Callable[[], None]
+        self, workspace: WorkspaceId, chat_id: str, after: int | None, abort: Callable[[], None]
     ) -> tuple[Subscription, bytes]:
         """A subscription that must ``leave``, and the bytes to begin with. ``after``: the last number the client knows;
         without one it is told only of what comes."""
         chat = self._chats.setdefault((workspace, chat_token(workspace, chat_id)), Chat(workspace, chat_id))
-
-        def drop() -> None:
-            dropped.add(1, {"reason": "slow"})
-            overflow()
-
-        client = Subscription(drop)
+        client = Subscription(abort)
         chat.clients.add(client)  # before the read, so that no change falls between both
         self.clients += 1
         self._clients_of[workspace] += 1
@@ -146,11 +142,18 @@ class Hub:
                 self._read_on(chat)
 
     def close(self) -> None:
-        """End all streams; new ones are sent away."""
+        """End all streams; new ones are sent away. A client that takes nothing is dropped, or the stop waits for it."""
         self.closed = True
-        for chat in self._chats.values():
-            for client in chat.clients:
-                client.close()
+        for client in self._all_clients():
+            client.close()
+        asyncio.get_running_loop().call_later(LAST_WRITES_LIMIT.total_seconds(), self._drop_all)
+
+    def _drop_all(self) -> None:
+        for client in self._all_clients():
+            client.drop("stopping")
+
+    def _all_clients(self) -> list[Subscription]:
+        return [client for chat in self._chats.values() for client in chat.clients]
 
     async def _read_beginning(self, chat: Chat, after: int | None) -> tuple[bytes, int]:
         if after is None:

@@ -22,8 +22,8 @@ from msgspec import Struct
 from autopost_bot.access.access import Access
 from autopost_bot.access.parameters import BIGGEST_NUMBER, check_chat_id, read_number
 from autopost_bot.stream import frames
-from autopost_bot.stream.hub import Hub, dropped
-from autopost_bot.stream.subscription import Subscription
+from autopost_bot.stream.hub import Hub
+from autopost_bot.stream.subscription import Subscription, dropped
 
 LAST_EVENT_ID = "Last-Event-ID"
 UNACKNOWLEDGED_LIMIT = timedelta(seconds=30)
@@ -43,6 +43,8 @@ class StreamTimes(Struct, frozen=True, kw_only=True):
     keep_alive: timedelta = timedelta(seconds=15)
     lifetime: timedelta = timedelta(hours=1)
     """Plus or minus a tenth, so that clients do not come back all at once."""
+    come_back: timedelta = timedelta(seconds=15)
+    """For who is sent away."""
 
     def drawn_lifetime(self) -> float:
         return self.lifetime.total_seconds() * random.uniform(0.9, 1.1)  # noqa: S311  no secret
@@ -107,24 +109,33 @@ class ChatStream:
         chat_id = check_chat_id(request.match_info["chat_id"])
         after = _last_number(request)
         if self._hub.closed:
-            return await _send_away(request, "stopping")
+            return await self._send_away(request, "stopping")
         try:
             endpoint = await self._access.listener(request, chat_id)
             if endpoint.workspace_status == "disabled":
                 return web.Response(status=204)
             workspace = endpoint.workspace_id
             if not self._hub.has_room(workspace, self._most):
-                return await _send_away(request, "full")
+                return await self._send_away(request, "full")
             subscription, first = await self._hub.join(workspace, chat_id, after, lambda: _abort(request))
         except AtCapacity:
-            return await _send_away(request, "full")
+            return await self._send_away(request, "full")
         except Exception as exc:
             if not is_retryable(exc):
                 raise
             get_logger().warning("chat.database_away", error=type(exc).__name__)
-            return await _send_away(request, "database")
+            return await self._send_away(request, "database")
         response = EventStream(subscription, self._times, lambda: self._hub.leave(workspace, chat_id, subscription))
         return await response.begin(request, first)
+
+    async def _send_away(self, request: web.Request, reason: str) -> web.StreamResponse:
+        refused.add(1, {"reason": reason})
+        response = web.StreamResponse(headers=HEADERS)
+        response.force_close()
+        with suppress(ConnectionError):
+            await response.prepare(request)
+            await response.write(frames.retry(self._times.come_back))
+        return response
 
 
 def _last_number(request: web.Request) -> int | None:
@@ -134,16 +145,6 @@ def _last_number(request: web.Request) -> int | None:
         return read_number(request, "after", BIGGEST_NUMBER, least=0)
     is_number = text.isascii() and text.isdigit() and len(text) < 20
     return min(int(text), BIGGEST_NUMBER) if is_number else BIGGEST_NUMBER
-
-
-async def _send_away(request: web.Request, reason: str) -> web.StreamResponse:
-    refused.add(1, {"reason": reason})
-    response = web.StreamResponse(headers=HEADERS)
-    response.force_close()
-    with suppress(ConnectionError):
-        await response.prepare(request)
-        await response.write(frames.COME_BACK)
-    return response
 
 
 def _abort(request: web.Request) -> None:

@@ -3,19 +3,23 @@
 import asyncio
 from collections.abc import Callable
 
+from autopost_runtime.telemetry import metrics
+
 MOST_FRAMES = 64
+
+dropped = metrics.counter("autopost_chat_stream_dropped_total", "Clients dropped by reason.")
 
 
 class Subscription:
-    """``overflow`` is called once when the client does not keep up; it is then dropped, and resumes when it returns."""
+    """``abort`` ends the connection of a client that does not take what it is sent; it resumes when it returns."""
 
-    __slots__ = ("_closed", "_frames", "_overflow", "_waiter", "position")
+    __slots__ = ("_abort", "_closed", "_frames", "_waiter", "position")
 
-    def __init__(self, overflow: Callable[[], None]) -> None:
+    def __init__(self, abort: Callable[[], None]) -> None:
         self.position = -1
         """The highest number put into the list."""
         self._frames: list[tuple[int, bytes]] = []
-        self._overflow = overflow
+        self._abort = abort
         self._waiter: asyncio.Future[None] | None = None
         self._closed = False
 
@@ -23,8 +27,7 @@ class Subscription:
         if seq <= self.position or self._closed:
             return
         if len(self._frames) >= MOST_FRAMES:
-            self.close()
-            self._overflow()
+            self.drop("slow")
             return
         self.position = seq
         self._frames.append((seq, frame))
@@ -38,6 +41,11 @@ class Subscription:
     def close(self) -> None:
         self._closed = True
         self._wake()
+
+    def drop(self, reason: str) -> None:
+        dropped.add(1, {"reason": reason})
+        self.close()
+        self._abort()
 
     async def next(self, within: float) -> bytes | None:
         """All frames that wait, empty after a time without any; ``None`` when the stream is over."""

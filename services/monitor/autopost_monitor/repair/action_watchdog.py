@@ -1,5 +1,6 @@
-"""End actions of bots that nobody ended in time, and wake the streams of their chats."""
+"""End actions of bots that nobody ended in time, and wake the streams of their chats; count actions."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from autopost_contracts.ids import WorkspaceId
@@ -8,6 +9,7 @@ from autopost_runtime.lifecycle.set_aside import SetAside
 from autopost_runtime.nats.bus import Bus
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
+from autopost_runtime.telemetry.metrics import Observation
 
 from autopost_monitor.gateway import ExpiredInChat, Gateway
 from autopost_monitor.leader.each_workspace import for_each_workspace
@@ -40,3 +42,16 @@ class ActionWatchdog:
         get_logger().warning("bot_actions.expired", workspace_id=str(workspace), actions=expired, chats=len(chats))
         for chat in chats:
             self._bus.wake(self._topology.chat(workspace, chat.chat))
+
+
+class ActionMetrics:
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._counts: dict[str, int] = {}
+        metrics.gauge("autopost_bot_actions", "Actions of bots, by status.", self._by_status)
+
+    async def run_once(self) -> None:
+        self._counts = await self._gateway.count_bot_actions()
+
+    def _by_status(self) -> Iterable[Observation]:
+        return [Observation(count, {"status": status}) for status, count in self._counts.items()]
