@@ -28,7 +28,7 @@ export interface ChatMessage {
   workspaceId: string;
   chatId: string;
   messageId: string;
-  direction: "in";
+  direction: "in" | "out";
   text: string | null;
   createdAt: string;
 }

@@ -17,7 +17,6 @@ PLACES = (
     "tests/bench/test_whole.py",
     "tests/bot/actions/test_calls.py",  # a service
     "tests/bot/stream/",
-    "tests/bot/stream/test_browser.py",  # browsers and processes
     "tests/cli/",  # starts programs
     "tests/db/actions/",
     "tests/db/alerts/",

@@ -32,6 +32,7 @@ CHATS = 1_000
 WARM_UP = 20
 BREATH = 0.005
 CHAT, BARE = "/api/chats/{}/events", "/events"
+START = "/api/chat/actions/start"
 BUSY = "busy"
 
 
@@ -62,19 +63,21 @@ async def measure(server: BenchServer, figures: Figures) -> None:
                 await _idle(server, figures, "stream", stack.pid("bot"), url, CHAT, tenant.secret)
                 await _idle(server, figures, "bare", near.pid, bare_url, BARE, "")
                 bare = await _bare_side(tenant, bare_url, await far.read())
-                async with senders(f"{url}/api/chat/actions/start", tenant, CALLERS) as callers:
-                    ours = Side(
-                        name="stream",
-                        near=url,
-                        far=stack.urls["other_bot"],
-                        path=CHAT.format(BUSY),
-                        secret=tenant.secret,
-                        poster=callers[0],
-                        write=lambda: _start(tenant, BUSY),
-                    )
-                    await _changes(server, figures, (ours, bare))
-                    await _starts(server, figures, tenant, callers)
-                bare.poster.close()
+                ours = await _our_side(tenant, url, stack.urls["other_bot"])
+                await _changes(server, figures, (ours, bare))
+                await _starts(server, figures, tenant, url)
+
+
+async def _our_side(tenant: Tenant, near: str, far: str) -> Side:
+    return Side(
+        name="stream",
+        near=near,
+        far=far,
+        path=CHAT.format(BUSY),
+        secret=tenant.secret,
+        poster=await Sender.to(f"{near}{START}", Authorization=f"Bearer {tenant.secret}"),
+        write=lambda: _start(tenant, BUSY),
+    )
 
 
 async def _bare_side(tenant: Tenant, near: str, far: str) -> Side:
@@ -112,7 +115,7 @@ async def _changes(server: BenchServer, figures: Figures, sides: tuple[Side, ...
 async def _fan_out(server: BenchServer, figures: Figures, side: Side) -> None:
     async with side.listeners(server.counts.busy_streams, far=False) as listeners:
         await listeners.expect("ready")
-        await _told(side, listeners, server.counts.busy_streams)
+        await _told(side, listeners, server.counts.busy_streams)  # warms up
         found: list[float] = []
         for _ in range(server.counts.fanned_out):
             found += await _told(side, listeners, server.counts.busy_streams)
@@ -140,11 +143,12 @@ async def _told(side: Side, listeners: Child, count: int) -> list[float]:
     return [at - started for at in await _asked(listeners, f"expect {count}")]
 
 
-async def _starts(server: BenchServer, figures: Figures, tenant: Tenant, callers: list[Sender]) -> None:
+async def _starts(server: BenchServer, figures: Figures, tenant: Tenant, url: str) -> None:
     for repetition in range(server.counts.repetitions):
         server.say(f"starts, {repetition + 1} of {server.counts.repetitions}")
         bodies = [_start(tenant, f"chat {number % CHATS}") for number in range(server.counts.started)]
-        figures.record("stream.starts", await _posted(callers, bodies))
+        async with senders(f"{url}{START}", tenant, CALLERS) as callers:
+            figures.record("stream.starts", await _posted(callers, bodies))
         await anchors.measure(server, figures, "stream.")
 
 

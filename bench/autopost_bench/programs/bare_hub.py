@@ -52,7 +52,7 @@ async def hub(database_url: str, nats_url: str) -> None:
         app = web.Application()
         app.router.add_post("/", change)
         app.router.add_get("/events", lambda request: _stream(request, streams))
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0, handler_cancellation=True)
         await runner.setup()
         await web.TCPSite(runner, HOST, 0, backlog=BACKLOG).start()
         os.write(1, f"http://{HOST}:{runner.addresses[0][1]}\n".encode())

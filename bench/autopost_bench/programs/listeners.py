@@ -74,11 +74,12 @@ class Client(asyncio.Protocol):
 
 async def connect(clients: Clients, url: str, path: str, secret: str, count: int) -> None:
     parts = urlsplit(url)
+    place = (parts.hostname or "", parts.port or 80)
 
     async def one(number: int) -> None:
         head = f"GET {path.format(number)} HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {secret}\r\n\r\n"
         _, client = await asyncio.get_running_loop().create_connection(
-            lambda: Client(clients, head.encode()), parts.hostname, parts.port
+            lambda: Client(clients, head.encode()), *place
         )
         await client.began
 

@@ -1,6 +1,6 @@
 -- chat_changes(workspace_id, chat_id, after, limit) -> what changed in a chat after a number, in the order of numbers
 --
--- kind     message     a message of the customer
+-- kind     message     a message of the customer, or a reply of the bot that was sent
 --          bot_action  an action as it is now; one that changed several times comes once, with its last number
 --          resync      the only row, with the chat's last number: more than the limit has changed, the number is none
 --                      of this chat, or retention deleted changes after it. The reader has to read the chat anew.
@@ -24,6 +24,16 @@ AS $$
               AND i.chat_id = p_chat_id
               AND i.seq > p_after
             ORDER BY i.seq
+            LIMIT p_limit + 1
+        )
+        UNION ALL
+        (
+            SELECT b.seq, 'message', reply_document(b), b.sent_at
+            FROM bot_outbox b
+            WHERE b.workspace_id = p_workspace_id
+              AND b.chat_id = p_chat_id
+              AND b.seq > p_after
+            ORDER BY b.seq
             LIMIT p_limit + 1
         )
         UNION ALL

@@ -1,7 +1,10 @@
 -- retain_bot_outbox(keep, limit) -> how many replies that were sent or refused longer ago are deleted
 --
 -- Stays     what is still to be sent, and the reply to an update that the inbox would return again
--- Locks     bot_outbox by key, SKIP LOCKED
+--
+-- Chats remember up to which number changes were deleted, so that a reader that is further behind reads anew.
+--
+-- Locks     bot_outbox by key, then bot_chats by key, both SKIP LOCKED: it waits for nobody
 CREATE OR REPLACE FUNCTION retain_bot_outbox(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql
@@ -9,7 +12,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET enable_seqscan = off
 AS $$
     WITH old AS MATERIALIZED (
-        SELECT b.workspace_id, b.chat_id, b.inbound_provider_message_id
+        SELECT b.workspace_id, b.chat_id, b.inbound_provider_message_id, b.seq
         FROM bot_outbox b
         WHERE coalesce(b.sent_at, b.failed_at) < (SELECT clock_timestamp() - p_keep)
           AND (b.sent_at IS NOT NULL OR b.failed_at IS NOT NULL)
@@ -24,13 +27,29 @@ AS $$
         ORDER BY coalesce(b.sent_at, b.failed_at)
         LIMIT p_limit
         FOR UPDATE OF b SKIP LOCKED
+    ), chats AS MATERIALIZED (
+        SELECT c.workspace_id, c.chat_id
+        FROM bot_chats c
+        JOIN (SELECT DISTINCT o.workspace_id, o.chat_id FROM old o WHERE o.seq IS NOT NULL) AS o
+          ON o.workspace_id = c.workspace_id
+         AND o.chat_id = c.chat_id
+        FOR NO KEY UPDATE OF c SKIP LOCKED
     ), gone AS (
         DELETE FROM bot_outbox t
         USING old o
+        LEFT JOIN chats c USING (workspace_id, chat_id)
         WHERE t.workspace_id = o.workspace_id
           AND t.chat_id = o.chat_id
           AND t.inbound_provider_message_id = o.inbound_provider_message_id
-        RETURNING 1
+          AND (o.seq IS NULL OR c.chat_id IS NOT NULL)
+        RETURNING t.workspace_id, t.chat_id, t.seq
+    ), remembered AS (
+        UPDATE bot_chats c
+        SET forgotten_seq = greatest(c.forgotten_seq, g.seq)
+        FROM (SELECT g.workspace_id, g.chat_id, max(g.seq) AS seq FROM gone g GROUP BY g.workspace_id, g.chat_id) AS g
+        WHERE c.workspace_id = g.workspace_id
+          AND c.chat_id = g.chat_id
+          AND g.seq IS NOT NULL
     )
     SELECT count(*)::int FROM gone
 $$;

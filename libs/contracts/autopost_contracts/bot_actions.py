@@ -50,7 +50,8 @@ class ChatMessage(Struct, frozen=True, kw_only=True, rename="camel"):
     workspace_id: UUID
     chat_id: str
     message_id: str
-    direction: Literal["in"]
+    direction: Literal["in", "out"]
+    """From the customer, or a reply to them."""
     text: str | None
     created_at: datetime
 

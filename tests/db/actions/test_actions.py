@@ -33,31 +33,6 @@ async def start(sender: Sender, action: str = "a", **fields: Any) -> dict[str, A
     return await call(sender, "start_action", action, **{"action_type": "summarize", **fields})
 
 
-async def say(tenant: Tenant, number: int) -> None:
-    await tenant.db.execute(
-        "INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id, update, seq)"
-        " VALUES ($1, 'max', $2, $3, $4, advance_chat($1, $2))",
-        *(tenant.workspace, CHAT, f"mid.{number}", json.dumps({"message": {"body": {"text": f"text {number}"}}})),
-    )
-
-
-async def test_messages_are_read_after_or_before_a_number(tenant: Tenant) -> None:
-    sender = await caller(tenant)
-    for number in range(1, 6):
-        await say(tenant, number)
-    await start(sender)
-
-    async def texts(after: int | None, before: int | None) -> list[str]:
-        query = "SELECT body ->> 'text' AS text FROM chat_messages($1, $2, $3, $4, 2)"
-        return [row["text"] for row in await tenant.db.fetch(query, tenant.workspace, CHAT, after, before)]
-
-    assert await texts(None, None) == ["text 5", "text 4"]
-    assert await texts(None, 4) == ["text 3", "text 2"]
-    assert await texts(0, None) == ["text 1", "text 2"]
-    assert await texts(4, None) == ["text 5"]
-    assert [kind for _, kind in await changes(tenant)] == ["message"] * 5 + ["bot_action"]
-
-
 async def update(sender: Sender, action: str = "a", status: str = "done", **fields: Any) -> dict[str, Any]:
     return await call(sender, "update_action", action, status=status, **fields)
 

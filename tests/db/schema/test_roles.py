@@ -89,6 +89,7 @@ ROLES = {
         "checkpoint_deliveries",
         "circuit_counts",
         "count_alerts",
+        "count_bot_actions",
         "mark_media_for_deletion",
         "mark_orphan_objects",
         "drop_event_partition",

@@ -36,7 +36,7 @@ WHOLE_INSTALLATION = {
     *("abandon_notices", "count_alerts", "evaluate_alerts", "status_report", "send_snapshot"),
     *("condition_provider_waits", "condition_set_aside"),
     # metrics of all of them
-    *("circuit_counts", "queue_by_workspace"),
+    *("circuit_counts", "count_bot_actions", "queue_by_workspace"),
     # workers serve whoever is due
     *("claim_pull_sources", "due_workspaces", "lease_staged_posts"),
     # any dispatcher asks the platforms of everybody
