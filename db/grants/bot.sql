@@ -1,6 +1,7 @@
 -- What the bot may do.
 GRANT EXECUTE ON FUNCTION
     bot_backlog(),
+    change_actions(uuid, uuid, jsonb),
     chat_changes(uuid, text, bigint, int),
     chat_heads(uuid[], text[]),
     chat_messages(uuid, text, bigint, bigint, int),
@@ -21,10 +22,8 @@ GRANT EXECUTE ON FUNCTION
     resolve_endpoint(text, text),
     schema_version(),
     set_aside(uuid, text, int, interval, text),
-    start_action(uuid, uuid, jsonb),
     take_chats(uuid, int, int, interval),
     take_press_slot(uuid, text, interval),
     take_reply_slots(uuid, text[], uuid[], boolean[], timestamptz[], interval),
-    take_webhook_checks(interval, int),
-    update_action(uuid, uuid, jsonb)
+    take_webhook_checks(interval, int)
     TO autopost_bot;

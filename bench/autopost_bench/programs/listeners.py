@@ -78,9 +78,7 @@ async def connect(clients: Clients, url: str, path: str, secret: str, count: int
 
     async def one(number: int) -> None:
         head = f"GET {path.format(number)} HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {secret}\r\n\r\n"
-        _, client = await asyncio.get_running_loop().create_connection(
-            lambda: Client(clients, head.encode()), *place
-        )
+        _, client = await asyncio.get_running_loop().create_connection(lambda: Client(clients, head.encode()), *place)
         await client.began
 
     for first in range(0, count, AT_ONCE):

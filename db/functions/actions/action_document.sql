@@ -1,9 +1,10 @@
 -- action_document(action) -> the action as clients read it, see autopost_contracts.bot_actions
+--
+-- STABLE, as jsonb_build_object is: otherwise the planner would not inline it.
 CREATE OR REPLACE FUNCTION action_document(p_action bot_actions)
 RETURNS jsonb
 LANGUAGE sql
-IMMUTABLE
-SET search_path = public, pg_temp
+STABLE
 AS $$
     SELECT jsonb_build_object(
         'workspaceId', p_action.workspace_id,

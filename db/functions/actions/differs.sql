@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION differs(p_before bot_actions, p_after bot_actions)
 RETURNS boolean
 LANGUAGE sql
 IMMUTABLE
-SET search_path = public, pg_temp
 AS $$
     SELECT (p_before.status, p_before.display_text, p_before.payload)
            IS DISTINCT FROM (p_after.status, p_after.display_text, p_after.payload)

@@ -1,4 +1,4 @@
--- start_action(workspace_id, endpoint_id, action) -> {"verdict", "action", "seq"}
+-- start_action(workspace_id, action) -> {"verdict", "action", "seq"}
 --
 -- Starts a long-running action of a bot, or repeats a start. action: {"chat_id", "action_id", "action_type",
 -- "display_text", "payload"}; a text or payload that is absent stays as it is, null clears it.
@@ -7,30 +7,28 @@
 --           refreshed  it is under way: only its time moved
 --           changed    it is under way and has another text or payload now
 --           finished   it has ended: nothing changed, no way back
---           workspace_paused, and those of admit_action with wait_ms: nothing changed
 -- seq       the number of the chat's last change; only created and changed take a new one
--- Locks     ingress_gates, bot_chats, bot_actions: each by key
-CREATE OR REPLACE FUNCTION start_action(p_workspace_id uuid, p_endpoint_id uuid, p_action jsonb)
+-- Locks     bot_chats, bot_actions: each by key
+CREATE OR REPLACE FUNCTION start_action(p_workspace_id uuid, p_action jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _admitted record := admit_action(p_workspace_id, p_endpoint_id);
     _chat_id text := p_action ->> 'chat_id';
     _before bot_actions;
     _after bot_actions;
     _seq bigint;
     _verdict text;
 BEGIN
-    IF _admitted.verdict IS NOT NULL THEN
-        RETURN jsonb_build_object('verdict', _admitted.verdict, 'wait_ms', _admitted.wait_ms);
+    SELECT c.seq
+    INTO _seq
+    FROM bot_chats c
+    WHERE c.workspace_id = p_workspace_id
+      AND c.chat_id = _chat_id
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        _seq := advance_chat(p_workspace_id, _chat_id, 0);
     END IF;
-    IF _admitted.status = 'paused' THEN
-        RETURN jsonb_build_object('verdict', 'workspace_paused');
-    END IF;
-
-    _seq := advance_chat(p_workspace_id, _chat_id, 0);
     SELECT a.*
     INTO _before
     FROM bot_actions a

@@ -1,34 +1,26 @@
--- update_action(workspace_id, endpoint_id, action) -> {"verdict", "action", "seq"}
+-- update_action(workspace_id, action) -> {"verdict", "action", "seq"}
 --
 -- Ends an action. action: {"chat_id", "action_id", "status": "done" | "error", "display_text", "payload"}; a text or
--- payload that is absent stays as it is, null clears it. Works in a paused workspace: a job that has ended must be able
--- to say so.
+-- payload that is absent stays as it is, null clears it.
 --
 -- Verdicts  completed  it was under way and has ended
 --           changed    it had ended so, and has another text or payload now
 --           same       it had ended so: nothing changed
 --           ignored    it had ended the other way: the first end stays
 --           unknown    there is no such action: nothing is written
---           those of admit_action, with wait_ms: nothing changed
 -- seq       the number of the chat's last change; only completed and changed take a new one
--- Locks     ingress_gates, bot_chats, bot_actions: each by key
-CREATE OR REPLACE FUNCTION update_action(p_workspace_id uuid, p_endpoint_id uuid, p_action jsonb)
+-- Locks     bot_chats, bot_actions: each by key
+CREATE OR REPLACE FUNCTION update_action(p_workspace_id uuid, p_action jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _admitted record := admit_action(p_workspace_id, p_endpoint_id);
     _chat_id text := p_action ->> 'chat_id';
     _before bot_actions;
     _after bot_actions;
     _seq bigint;
     _verdict text;
 BEGIN
-    IF _admitted.verdict IS NOT NULL THEN
-        RETURN jsonb_build_object('verdict', _admitted.verdict, 'wait_ms', _admitted.wait_ms);
-    END IF;
-
     SELECT c.seq
     INTO _seq
     FROM bot_chats c

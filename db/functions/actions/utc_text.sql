@@ -2,8 +2,7 @@
 CREATE OR REPLACE FUNCTION utc_text(p_moment timestamptz)
 RETURNS text
 LANGUAGE sql
-IMMUTABLE
-SET search_path = public, pg_temp
+STABLE
 AS $$
     SELECT to_char(p_moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;

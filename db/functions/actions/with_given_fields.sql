@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION with_given_fields(p_action bot_actions, p_fields json
 RETURNS bot_actions
 LANGUAGE plpgsql
 IMMUTABLE
-SET search_path = public, pg_temp
 AS $$
 BEGIN
     IF p_fields ? 'display_text' THEN

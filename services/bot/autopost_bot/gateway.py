@@ -7,13 +7,16 @@ passed on, and the loop does not parse it.
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
-from autopost_contracts.ids import WorkspaceId
+import msgspec
+from autopost_contracts.ids import EndpointId, WorkspaceId
 from autopost_runtime.http.endpoint_cache import Endpoint, EndpointKind
 from autopost_runtime.http.quotas import AtCapacity
 from autopost_runtime.lifecycle.fair_slots import FairSlots, QueueFull
+from autopost_runtime.postgres.batches import Batches
 from autopost_runtime.postgres.pool import Database
 from autopost_runtime.secrets.credentials import Credential
 from msgspec import Raw, Struct, convert
@@ -35,14 +38,14 @@ class TicketEndpoint(Endpoint, frozen=True, kw_only=True):
 
 
 class ActionResult(Struct, frozen=True, kw_only=True):
-    """Result of ``start_action`` and ``update_action``; ``verdict`` decides which other fields are set."""
+    """One result of ``change_actions``; ``verdict`` decides which other fields are set."""
 
     verdict: (
         Literal["created", "refreshed", "changed", "finished"]
         | Literal["completed", "same", "ignored", "unknown"]
         | Literal["endpoint_disabled", "workspace_disabled", "workspace_paused", "rate_limited"]
     )
-    action: dict[str, Any] = {}
+    action: Raw = Raw(b"{}")
     seq: int = 0
     wait_ms: int | None = None
 
@@ -68,6 +71,7 @@ class Gateway:
     def __init__(self, database: Database, connections: int = 10) -> None:
         self._database = database
         self._slots = FairSlots(connections, per_holder=max(1, connections // 2), waiting=WAITING)
+        self._changes: dict[EndpointId, Batches[dict[str, Any], ActionResult]] = {}
 
     async def bot_backlog(self) -> list[InboxBacklog]:
         rows = await self._database.fetch("SELECT * FROM bot_backlog()")
@@ -82,15 +86,26 @@ class Gateway:
         return None if row is None else convert(dict(row), TicketEndpoint)
 
     async def start_action(self, endpoint: Endpoint, action: dict[str, Any]) -> ActionResult:
-        return await self._act("SELECT start_action($1, $2, $3)", endpoint, action)
+        return await self._change(endpoint, {"call": "start", **action})
 
     async def update_action(self, endpoint: Endpoint, action: dict[str, Any]) -> ActionResult:
-        return await self._act("SELECT update_action($1, $2, $3)", endpoint, action)
+        return await self._change(endpoint, {"call": "update", **action})
 
-    async def _act(self, call: str, endpoint: Endpoint, action: dict[str, Any]) -> ActionResult:
+    async def _change(self, endpoint: Endpoint, change: dict[str, Any]) -> ActionResult:
+        """Changes of one endpoint that come during a call share the next one; endpoints never wait for each other."""
+        batches = self._changes.get(endpoint.endpoint_id)
+        if batches is None:
+            batches = Batches(partial(self._change_actions, endpoint), key=id, holder=_chat_of)
+            self._changes[endpoint.endpoint_id] = batches
+        if batches.waiting >= WAITING:
+            raise AtCapacity("too many concurrent requests of this endpoint; retry later")
+        return await batches.ask(change)
+
+    async def _change_actions(self, endpoint: Endpoint, changes: list[dict[str, Any]]) -> list[ActionResult]:
+        query = "SELECT change_actions($1, $2, $3)::text"
         async with self._connection_of(endpoint.workspace_id):
-            result = await self._database.fetchval(call, endpoint.workspace_id, endpoint.endpoint_id, action)
-        return convert(result, ActionResult)
+            results = await self._database.fetchval(query, endpoint.workspace_id, endpoint.endpoint_id, changes)
+        return msgspec.json.decode(results, type=list[ActionResult])
 
     async def list_actions(self, workspace: WorkspaceId, chat_id: str, limit: int) -> tuple[Raw, int]:
         """The actions under way, as JSON, and the chat's number, as of one moment."""
@@ -145,3 +160,8 @@ class Gateway:
     async def ping(self) -> None:
         """Passes when the database answers and can write."""
         await self._database.ping("SELECT check_writes()")
+
+
+def _chat_of(change: dict[str, Any]) -> str:
+    """A chat that somebody holds keeps no other from its changes."""
+    return str(change["chat_id"])

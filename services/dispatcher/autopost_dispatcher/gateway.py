@@ -9,12 +9,11 @@ from autopost_adapters.base import Held
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, RunId, WorkspaceId
 from autopost_contracts.plan import Plan
 from autopost_runtime.lifecycle.pace import RateGroup
+from autopost_runtime.postgres.batches import Batches
 from autopost_runtime.postgres.pool import Database
 from autopost_runtime.secrets.credentials import Credential
 from autopost_runtime.telemetry.logs import get_logger
 from msgspec import DecodeError, Raw, Struct, convert, json
-
-from autopost_dispatcher.batches import Batches
 
 NEVER = timedelta(days=365_000)
 DAY = 86_400.0

@@ -160,6 +160,24 @@ async def test_of_fifty_equal_ends_at_once_there_is_one_event_and_fifty_equal_an
     assert client.ids == [2, 3]
 
 
+async def test_calls_at_once_share_transactions_and_one_that_fails_leaves_the_others_alone(
+    bot: Replica, seeded_database: Database
+) -> None:
+    await seeded_database.pool.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;"
+        "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON bot_actions DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW WHEN (new.action_id = 'a3') EXECUTE FUNCTION refuse()"
+    )
+
+    answers = await asyncio.gather(*(bot.start(f"a{n}") for n in range(10)))
+
+    assert [answer.status_code for answer in answers] == [201] * 3 + [500] + [201] * 6
+    await seeded_database.pool.execute("DROP TRIGGER refuse ON bot_actions")
+    await asyncio.gather(*(bot.start(f"b{n}") for n in range(40)))
+    query = "SELECT count(DISTINCT xmin::text) FROM bot_actions WHERE action_id LIKE 'b%'"
+    assert await seeded_database.pool.fetchval(query) < 30
+
+
 async def test_a_hundred_starts_are_one_event(bot: Replica) -> None:
     async with listening(bot.events(), headers=BEARER) as client:
         answers = [await bot.start() for _ in range(100)]

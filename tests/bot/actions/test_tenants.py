@@ -8,7 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 from autopost_bot.gateway import WAITING, Gateway
-from autopost_contracts.ids import WorkspaceId, chat_token
+from autopost_contracts.ids import EndpointId, WorkspaceId, chat_token
+from autopost_runtime.http.endpoint_cache import Endpoint
 from autopost_runtime.http.quotas import AtCapacity
 from bot.conftest import StartReplica
 from bot.support.listener import listening
@@ -54,7 +55,7 @@ async def test_calls_that_wait_in_one_workspace_leave_connections_for_another(
 ) -> None:
     async with held_chat(seeded_database):
         calls = [asyncio.create_task(bot.start(f"a{n}")) for n in range(3 * POOL)]
-        await eventually(lambda: _all_wait(seeded_database))
+        await eventually(lambda: _one_waits(seeded_database))  # the others share the next call
 
         async with asyncio.timeout(5):
             of_another = [await call_of_another(bot) for _ in range(5)]
@@ -63,8 +64,8 @@ async def test_calls_that_wait_in_one_workspace_leave_connections_for_another(
     assert (of_another, set(answers)) == ([201] * 5, {201})
 
 
-async def _all_wait(database: Database) -> bool:
-    return await waiting(database) >= POOL // 2
+async def _one_waits(database: Database) -> bool:
+    return await waiting(database) == 1
 
 
 class Silent:
@@ -90,6 +91,23 @@ async def test_more_calls_than_may_wait_are_told_to_come_back(bot: Replica) -> N
         call.cancel()
 
     assert (stream.status_code, stream.text) == (200, "retry: 15000\n\n"), "a browser gives up on any other status"
+
+
+async def test_more_changes_than_may_wait_for_a_batch_are_told_to_come_back() -> None:
+    endpoint = Endpoint(
+        workspace_id=WorkspaceId(UUID(WORKSPACE)),
+        endpoint_id=EndpointId(uuid4()),
+        workspace_status="active",
+        max_payload_bytes=1,
+    )
+    gateway = Gateway(Silent(), 4)  # type: ignore[arg-type]
+    calls = [asyncio.create_task(gateway.start_action(endpoint, {"chat_id": CHAT})) for _ in range(WAITING)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(AtCapacity):
+        await gateway.start_action(endpoint, {"chat_id": CHAT})
+    for call in calls:
+        call.cancel()
 
 
 async def test_the_streams_of_one_workspace_leave_room_for_another(start_replica: StartReplica) -> None:

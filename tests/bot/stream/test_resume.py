@@ -6,8 +6,10 @@ import json
 import random
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
+from autopost_bot.gateway import Change
 from autopost_bot.stream.hub import Hub
 from autopost_contracts.ids import WorkspaceId, chat_token
 from autopost_contracts.subjects import Topology
@@ -16,13 +18,15 @@ from bot.support.listener import listening
 from bot.support.replicas import BEARER, CHAT, WORKSPACE, Replica
 from harness.databases import Database
 from harness.eventually import eventually
+from msgspec import Raw
+
+WORKSPACE_ID = WorkspaceId(UUID(WORKSPACE))
 
 
 async def start_unheard(database: Database, action: str, **fields: Any) -> None:
     """As if the replica had been killed between its commit and its wakeup."""
-    endpoint = await database.pool.fetchval("SELECT endpoint_id FROM workspace_endpoints WHERE kind = 'bot_api'")
     given = {"chat_id": CHAT, "action_id": action, "action_type": "summarize", **fields}
-    await database.pool.execute("SELECT start_action($1, $2, $3)", WORKSPACE, endpoint, json.dumps(given))
+    await database.pool.execute("SELECT start_action($1, $2)", WORKSPACE, json.dumps(given))
 
 
 async def test_a_change_between_the_list_and_the_stream_is_not_missed(bot: Replica) -> None:
@@ -145,6 +149,20 @@ async def test_a_change_whose_wakeup_was_never_sent_is_found_by_the_poll(
     assert client.ids == [1]
 
 
+async def test_when_nats_is_back_numbers_are_polled_at_once(bot: Replica, seeded_database: Database) -> None:
+    class Link:
+        connected, connects = True, 1
+
+    hub = Hub(bot.hub._gateway, Link())
+    polling = asyncio.create_task(hub.run(timedelta(hours=1), timedelta(milliseconds=10)))
+    client, _ = await hub.join(WORKSPACE_ID, CHAT, None, lambda: None)
+    await start_unheard(seeded_database, "a")
+    Link.connects = 2
+
+    assert b'"actionId": "a"' in (await client.next(10) or b"")
+    polling.cancel()
+
+
 def test_numbers_are_polled_every_thirty_seconds_and_every_two_without_nats() -> None:
     times = {name: parameter.default for name, parameter in inspect.signature(Hub.run).parameters.items()}
 
@@ -161,8 +179,7 @@ async def test_without_nats_the_other_replica_hears_by_its_frequent_poll(start_r
 
 
 async def test_repeated_reversed_and_made_up_wakeups_change_no_order(bot: Replica, nats_namespace: str) -> None:
-    workspace = WorkspaceId(WORKSPACE)  # type: ignore[arg-type]
-    subject = Topology(nats_namespace).chat(workspace, chat_token(workspace, CHAT))
+    subject = Topology(nats_namespace).chat(WORKSPACE_ID, chat_token(WORKSPACE_ID, CHAT))
     rng = random.Random(61)
     async with listening(bot.events(), headers=BEARER) as one, listening(bot.events(), headers=BEARER) as two:
         for n in range(40):
@@ -174,6 +191,32 @@ async def test_repeated_reversed_and_made_up_wakeups_change_no_order(bot: Replic
         await two.heard(40)
 
     assert one.ids == two.ids == list(range(1, 41))
+
+
+async def test_a_wakeup_during_a_read_that_finds_nothing_is_not_lost() -> None:
+    """The read began before the commit, after a wakeup that was late; both name the same number."""
+
+    class Committing:
+        committed = False
+
+        async def chat_heads(self, *_: object) -> list[int]:
+            return [0]
+
+        async def chat_changes(self, *_: object) -> list[Change]:
+            if self.committed:
+                return [Change(1, "bot_action", Raw(b"{}"), None)]
+            self.committed = True
+            hub.wake(WORKSPACE_ID, chat_token(WORKSPACE_ID, CHAT), 1)
+            return []
+
+    class Link:
+        connected, connects = True, 1
+
+    hub = Hub(Committing(), Link())  # type: ignore[arg-type]
+    client, _ = await hub.join(WORKSPACE_ID, CHAT, None, lambda: None)
+    hub.wake(WORKSPACE_ID, chat_token(WORKSPACE_ID, CHAT))
+
+    assert b"id: 1\n" in (await client.next(10) or b"")
 
 
 async def test_many_clients_of_a_chat_share_one_read(bot: Replica, seeded_database: Database) -> None:

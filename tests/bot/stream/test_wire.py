@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from autopost_bot.stream.serve import StreamTimes
+from autopost_runtime.telemetry import metrics
 from bot.conftest import StartReplica
 from bot.support.listener import listening
 from bot.support.replicas import BEARER, SECRET, Replica
@@ -78,6 +79,16 @@ async def test_a_silent_stream_sends_a_comment_now_and_then(start_replica: Start
         await client.heard(1)
 
     assert client.retry == 2000
+
+
+async def test_an_open_stream_counts_as_a_request_that_ended_with_its_first_bytes(bot: Replica) -> None:
+    def counted() -> list[str]:
+        lines = metrics.render().decode().splitlines()
+        return [line for line in lines if "requests_seconds_count" in line and "/events" in line]
+
+    before = counted()
+    async with listening(bot.events(), headers=BEARER):
+        await eventually(lambda: counted() != before)
 
 
 async def test_a_stream_ends_by_itself_and_its_client_goes_on_from_its_last_id(start_replica: StartReplica) -> None:

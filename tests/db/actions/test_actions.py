@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from collections import Counter
 from typing import Any
 
@@ -19,22 +20,26 @@ async def caller(tenant: Tenant, rate: float | None = None) -> Sender:
     return sender
 
 
-async def call(sender: Sender, function: str, action: str, **fields: Any) -> dict[str, Any]:
-    given = {"chat_id": CHAT, "action_id": action, **fields}
-    answer: dict[str, Any] = json.loads(
-        await sender.tenant.db.fetchval(
-            f"SELECT {function}($1, $2, $3)", sender.tenant.workspace, sender.endpoint, json.dumps(given)
-        )
+async def change(sender: Sender, *changes: dict[str, Any]) -> list[dict[str, Any]]:
+    query = "SELECT change_actions($1, $2, $3)"
+    given = json.dumps([{"chat_id": CHAT, **one} for one in changes])
+    results: list[dict[str, Any]] = json.loads(
+        await sender.tenant.db.fetchval(query, sender.tenant.workspace, sender.endpoint, given)
     )
-    return answer
+    return results
+
+
+async def call(sender: Sender, name: str, action: str, **fields: Any) -> dict[str, Any]:
+    [result] = await change(sender, {"call": name, "action_id": action, **fields})
+    return result
 
 
 async def start(sender: Sender, action: str = "a", **fields: Any) -> dict[str, Any]:
-    return await call(sender, "start_action", action, **{"action_type": "summarize", **fields})
+    return await call(sender, "start", action, **{"action_type": "summarize", **fields})
 
 
 async def update(sender: Sender, action: str = "a", status: str = "done", **fields: Any) -> dict[str, Any]:
-    return await call(sender, "update_action", action, status=status, **fields)
+    return await call(sender, "update", action, status=status, **fields)
 
 
 async def listed(tenant: Tenant, limit: int = 100) -> tuple[list[dict[str, Any]], int]:
@@ -202,6 +207,51 @@ async def test_over_the_rate_of_the_endpoint_a_call_is_told_to_wait(tenant: Tena
     assert 0 < refused["wait_ms"] <= 100_000
 
 
+async def test_of_several_calls_as_many_pass_as_the_rate_allows(tenant: Tenant) -> None:
+    sender = await caller(tenant, rate=3)
+
+    results = await change(sender, *({"call": "start", "action_id": f"a{n}", "action_type": "x"} for n in range(5)))
+
+    assert [result["verdict"] for result in results] == ["created"] * 3 + ["rate_limited"] * 2
+    assert 0 < results[-1]["wait_ms"] <= 1000
+    assert await tenant.count("bot_actions") == 3
+
+
+async def test_several_calls_are_answered_in_their_order(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    await start(sender, "old")
+    await tenant.db.execute("UPDATE workspaces SET status = 'paused' WHERE workspace_id = $1", tenant.workspace)
+
+    results = await change(
+        sender,
+        {"call": "update", "chat_id": "9", "action_id": "a", "status": "done"},
+        {"call": "update", "action_id": "old", "status": "done"},
+        {"call": "start", "action_id": "new", "action_type": "x"},
+        {"call": "update", "chat_id": "1", "action_id": "a", "status": "error"},
+        {"call": "update", "action_id": "old", "status": "error"},
+    )
+
+    verdicts = [result["verdict"] for result in results]
+    assert verdicts == ["unknown", "completed", "workspace_paused", "unknown", "ignored"]
+
+
+async def test_calls_for_the_same_chats_in_any_order_never_lock_each_other_out(tenant: Tenant) -> None:
+    sender = await caller(tenant)
+    rng = random.Random(22)
+
+    async def several(turn: int) -> list[dict[str, Any]]:
+        chats = rng.sample(range(12), 12)
+        return await change(
+            sender,
+            *({"call": "start", "chat_id": str(n), "action_id": f"{turn}", "action_type": "x"} for n in chats),
+        )
+
+    answers = await asyncio.gather(*(several(turn) for turn in range(16)))
+
+    assert {result["verdict"] for results in answers for result in results} == {"created"}
+    assert await tenant.db.fetchval("SELECT min(seq) FROM bot_chats WHERE chat_id = '3'") == 16
+
+
 async def age(tenant: Tenant, action: str, text: str) -> None:
     await tenant.db.execute(
         "UPDATE bot_actions SET created_at = clock_timestamp() - $3::text::interval"
@@ -269,7 +319,7 @@ async def test_a_chat_that_is_locked_does_not_keep_others_from_their_timeout(
     for action in ("a", "b", "c"):
         await start(sender, action)
         await age(tenant, action, "4 hours")
-    await call(sender, "start_action", "d", chat_id="another", action_type="summarize")
+    await call(sender, "start", "d", chat_id="another", action_type="summarize")
     await age(tenant, "d", "3 hours")
     busy = await database.connect()
     async with busy.transaction():
@@ -288,7 +338,7 @@ async def test_an_end_that_holds_the_chat_comes_before_the_watchdog(tenant: Tena
     ending = await database.connect()
     async with ending.transaction():
         given = json.dumps({"chat_id": CHAT, "action_id": "a", "status": "done"})
-        await ending.execute("SELECT update_action($1, $2, $3)", tenant.workspace, sender.endpoint, given)
+        await ending.execute("SELECT update_action($1, $2)", tenant.workspace, given)
         assert await expire(tenant) == []  # it does not wait
 
     assert await expire(tenant) == []

@@ -20,13 +20,13 @@ Fields = dict[str, Any]
 
 
 def read_start(body: bytes, workspace: WorkspaceId) -> Fields:
-    """The argument of ``start_action``. Raises ``HttpProblem`` 400, 403 or 422."""
+    """A change for ``start_action``. Raises ``HttpProblem`` 400, 403 or 422."""
     fields = _object(body)
     return {**_common(fields, workspace), "action_type": _text(fields, "actionType", LONGEST_TYPE)}
 
 
 def read_update(body: bytes, workspace: WorkspaceId) -> Fields:
-    """The argument of ``update_action``. Raises ``HttpProblem`` 400, 403 or 422."""
+    """A change for ``update_action``. Raises ``HttpProblem`` 400, 403 or 422."""
     fields = _object(body)
     return {**_common(fields, workspace), "status": _status(fields)}
 

@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 from aiohttp import web
 from autopost_contracts.bot_actions import CURSOR_HEADER
 from autopost_runtime.http.body_reader import BodyReader
@@ -67,7 +66,7 @@ class ActionWriter:
             self._announcer.announce(endpoint.workspace_id, action["chat_id"], result.seq)
         return web.Response(
             status=201 if result.verdict == "created" else 200,
-            body=msgspec.json.encode(result.action),
+            body=bytes(result.action),
             headers={CURSOR_HEADER: str(result.seq)},
             content_type="application/json",
         )

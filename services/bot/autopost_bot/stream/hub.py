@@ -45,13 +45,14 @@ class Link(Protocol):
 class Chat:
     """A chat with clients. ``head`` is the number up to which all have been told, ``target`` the highest one known."""
 
-    __slots__ = ("chat_id", "clients", "head", "reader", "target", "workspace")
+    __slots__ = ("chat_id", "clients", "head", "reader", "target", "wakeups", "workspace")
 
     def __init__(self, workspace: WorkspaceId, chat_id: str) -> None:
         self.workspace, self.chat_id = workspace, chat_id
         self.clients: set[Subscription] = set()
         self.head: int | None = None
         self.target = 0
+        self.wakeups = 0
         self.reader: asyncio.Task[None] | None = None
 
 
@@ -106,8 +107,7 @@ class Hub:
         """``None``: something has changed."""
         chat = self._chats.get((workspace, token))
         if chat is not None:
-            chat.target = max(chat.target, (chat.head or 0) + 1 if seq is None else seq)
-            self._read_on(chat)
+            self._aim(chat, (chat.head or 0) + 1 if seq is None else seq)
 
     def on_wakeup(self, subject: str, data: bytes) -> None:
         *_, workspace, token = subject.split(".")
@@ -138,8 +138,7 @@ class Hub:
                 _log_failure(exc)
                 return
             for chat, head in zip(chats, heads, strict=True):
-                chat.target = max(chat.target, head)
-                self._read_on(chat)
+                self._aim(chat, head)
 
     def close(self) -> None:
         """End all streams; new ones are sent away. A client that takes nothing is dropped, or the stop waits for it."""
@@ -172,6 +171,11 @@ class Hub:
         chat.head = position if chat.head is None else min(chat.head, position)
         self._read_on(chat)
 
+    def _aim(self, chat: Chat, seq: int) -> None:
+        chat.wakeups += 1
+        chat.target = max(chat.target, seq)
+        self._read_on(chat)
+
     def _read_on(self, chat: Chat) -> None:
         if chat.reader is None and chat.head is not None and chat.target > chat.head and chat.clients:
             chat.reader = asyncio.create_task(self._read(chat))
@@ -184,7 +188,7 @@ class Hub:
     async def _read(self, chat: Chat) -> None:
         backoff = Backoff(timedelta(milliseconds=100), timedelta(seconds=5))
         while chat.clients and chat.head is not None and chat.target > chat.head:
-            head, target = chat.head, chat.target
+            head, wakeups = chat.head, chat.wakeups
             try:
                 changes = await self._gateway.chat_changes(chat.workspace, chat.chat_id, head, MOST_REPLAYED)
                 self._deliver(chat, changes)
@@ -194,7 +198,7 @@ class Hub:
                 continue
             if chat.head == head:
                 chat.head = changes[-1].seq if changes else head
-            if not changes and chat.target == target:
+            if not changes and chat.wakeups == wakeups:  # one that came meanwhile may tell of a later commit
                 chat.target = chat.head  # the number was not the chat's
 
     def _deliver(self, chat: Chat, changes: list[Change]) -> None:

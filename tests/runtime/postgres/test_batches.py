@@ -1,10 +1,10 @@
-"""Questions to the database that several deliveries have at once go together."""
+"""Questions to the database that several callers have at once go together."""
 
 import asyncio
 
 import asyncpg
 import pytest
-from autopost_dispatcher.batches import MOST, Batches
+from autopost_runtime.postgres.batches import MOST, Batches
 
 REFUSAL = asyncpg.NumericValueOutOfRangeError("out of range")
 

@@ -1,11 +1,14 @@
--- admit_action(workspace_id, endpoint_id) -> why a call of the action API is refused, or null; and how long to wait
+-- admit_actions(workspace_id, endpoint_id, count) -> why calls of the action API are refused, or how many may pass
 --
--- Verdicts  endpoint_disabled (or deleted), workspace_disabled, rate_limited with wait_ms
+-- Verdicts  endpoint_disabled (or deleted), workspace_disabled; null: the first passed of them may, the next one has to
+--           wait wait_ms
 -- Locks     ingress_gates
-CREATE OR REPLACE FUNCTION admit_action(
+CREATE OR REPLACE FUNCTION admit_actions(
     p_workspace_id uuid,
     p_endpoint_id uuid,
+    p_count int,
     OUT verdict text,
+    OUT passed int,
     OUT wait_ms int,
     OUT status workspace_status
 )
@@ -33,9 +36,7 @@ BEGIN
         RETURN;
     END IF;
 
-    _gate := take_ingress_tokens(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps, 1);
-    IF _gate.passed = 0 THEN
-        verdict := 'rate_limited';
-        wait_ms := ceil(extract(epoch FROM _gate.wait) * 1000);
-    END IF;
+    _gate := take_ingress_tokens(p_workspace_id, p_endpoint_id, _endpoint.ingress_rps, p_count);
+    passed := _gate.passed;
+    wait_ms := ceil(extract(epoch FROM _gate.wait) * 1000);
 END $$;

@@ -1,4 +1,4 @@
-"""Calls to the database that several deliveries make at once, as one call.
+"""Calls to the database that several callers make at once, as one call.
 
 The first goes out at once; those that come while one is under way go together with the next. So a lone delivery waits
 for nobody, and a thousand tenants do not pay for a transaction each. A call fails because of one request, or because of
@@ -9,9 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+
 from autopost_runtime.lifecycle.fair_slots import FairSlots
 from autopost_runtime.postgres.pool import is_away
-from msgspec import Struct
 
 MOST = 100
 ALONE = 3
@@ -41,6 +42,10 @@ class Batches(Generic[Request, Answer]):
         self._running: asyncio.Task[None] | None = None
         self._slots = FairSlots(ALONE, per_holder=1, waiting=MOST * MOST)
         self._alone: set[asyncio.Task[None]] = set()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
 
     async def ask(self, request: Request) -> Answer:
         asked = Asked[Request, Answer](request, asyncio.get_running_loop().create_future())
