@@ -89,14 +89,32 @@ class CircuitHistory:
         self.claims: list[asyncpg.Record | dict[str, Any]] = []
         self.late: tuple[asyncpg.Record, str] | None = None
         """A probe whose answer is still to come, and what it was asked about."""
+        self.committed: list[asyncpg.Record | dict[str, Any]] = []
 
     async def run(self, steps: int) -> None:
-        for number in range(self.dice.randint(1, 3)):
+        begins_away = self.dice.random() < 0.3
+        for number in range(3 if begins_away else self.dice.randint(1, 3)):
             await self.tenant.channel(max_parallel=(1, 3, 100)[number])
+        if begins_away:
+            await self._go_away()
         for _ in range(steps):
             kind = self.dice.choice(STEPS)
             await getattr(self, f"_{kind}")()
             await self._compare(kind)
+
+    async def end(self) -> None:
+        """Another history in this database meets nothing of this one: a dispatcher probes for all workspaces."""
+        await self.tenant.db.execute(
+            "UPDATE workspaces SET status = 'disabled' WHERE workspace_id = $1", self.tenant.workspace
+        )
+
+    async def _go_away(self) -> None:
+        """To where a random walk seldom comes: the circuit is open, and other claims are still under way."""
+        for _ in range(6):
+            await self.tenant.enqueue(max_attempts=9)
+        self.claims += await self.tenant.claim(8)
+        await self._commit_as(["silence"] * 3)
+        await self._compare("an outage")
 
     async def _compare(self, kind: str) -> None:
         row, model = await self.circuit.row(), self.model
@@ -127,15 +145,23 @@ class CircuitHistory:
         await self._end(WEIGHTS["quiet"])
 
     async def _end(self, endings: tuple[str, ...]) -> None:
-        self.dice.shuffle(self.claims)
-        batch, self.claims = self.claims[:3][: self.dice.randint(1, 3)], self.claims[3:] + self.claims[:0]
-        chosen = [self.dice.choice(endings) for _ in batch]
+        chosen = [self.dice.choice(endings) for _ in range(self.dice.randint(1, 3))]
         if self.dice.random() < 0.3:
-            chosen = ["sent"] * len(batch)
+            chosen = ["sent"] * len(chosen)
+        await self._commit_as(chosen)
+
+    async def _commit_as(self, endings: list[str]) -> None:
+        """Of random claims; now and then also of one that was committed before."""
+        self.dice.shuffle(self.claims)
+        batch, self.claims = self.claims[: len(endings)], self.claims[len(endings) :]
+        if self.committed and len(batch) < len(endings) and self.dice.random() < 0.5:
+            batch.append(self.dice.choice(self.committed))
         if batch:
+            chosen = endings[: len(batch)]
             verdicts = await self.tenant.commit(
                 *(ENDINGS[ending](claim) for ending, claim in zip(chosen, batch, strict=True))
             )
+            self.committed = [*self.committed, *batch][-9:]
             for ending, claim, verdict in zip(chosen, batch, verdicts, strict=True):
                 if verdict["verdict"] == "committed":
                     self.model.end(claim["delivery_id"], ending)
@@ -153,8 +179,9 @@ class CircuitHistory:
         demand(len(probes) == is_due, "a platform is asked when it is due", probes, self.model)
         if probes:
             self.model.probes += before == "open"
-            self.late = (probes[0], before) if self.dice.random() < 0.3 else None
-            if not self.late:
+            if self.dice.random() < 0.3:
+                self.late = (probes[0], before)
+            else:
                 await self._answer(probes[0], before)
 
     async def _answer(self, probe: asyncpg.Record, asked_while: str) -> None:
@@ -188,7 +215,7 @@ class CircuitHistory:
 
     async def _lose(self) -> None:
         """The lease of the trial runs out, now and then."""
-        if self.model.trial and self.dice.random() < 0.3:
+        if self.model.trial and self.dice.random() < 0.6:
             await self.tenant.set_delivery(self.model.trial, "sending_lease_until = now() - interval '1 second'")
             await self.circuit.takes()
             self.model.trial, self.model.state = None, "open"
