@@ -1,4 +1,8 @@
-"""Debian's nginx as a proxy that buffers, which is its default. A test without it fails: ``.ci/nginx`` installs it."""
+"""Debian's nginx as a proxy with its defaults. A test without it fails: ``.ci/nginx`` installs it.
+
+The defaults are HTTP/1.0 behind it and buffering: it keeps an answer until 4 KiB of it have come. Chunks of HTTP/1.1 it
+would pass on at once, whatever the service says.
+"""
 
 import asyncio
 import os
@@ -34,9 +38,6 @@ http {{
         listen 127.0.0.1:{port};
         location / {{
             proxy_pass http://services;
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_buffering on;
         }}
     }}
 }}

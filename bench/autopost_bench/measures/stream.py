@@ -56,7 +56,7 @@ async def measure(server: BenchServer, figures: Figures) -> None:
     server.say("stream: starting two replicas and the bare hub")
     async with server.tenant(1) as tenant:
         await _prepare(tenant)
-        async with services_at(tenant, None, "bot", "other_bot") as stack:
+        async with services_at(tenant, None, "bot", "other_bot", AUTOPOST_STREAM_CLIENTS=_room(server)) as stack:
             where = (tenant.url, str(stack.backends.nats_url))
             async with child("bare_hub", *where) as near, child("bare_hub", *where) as far:
                 url, bare_url = stack.urls["bot"], await near.read()
@@ -83,6 +83,11 @@ async def _our_side(tenant: Tenant, near: str, far: str) -> Side:
 async def _bare_side(tenant: Tenant, near: str, far: str) -> Side:
     poster = await Sender.to(f"{near}/")
     return Side(name="bare", near=near, far=far, path=BARE, poster=poster, write=lambda: _start(tenant, BUSY))
+
+
+def _room(server: BenchServer) -> str:
+    """Of which one workspace gets three quarters."""
+    return str(server.counts.idle_streams * 3 // 2)
 
 
 async def _prepare(tenant: Tenant) -> None:

@@ -12,7 +12,7 @@ OTHER_BOT = dataclasses.replace(ServiceSpec.of_package("bot", public=True), name
 NOWHERE = "http://127.0.0.1:1"
 
 
-def services_at(tenant: Tenant, provider: str | None, *names: str) -> Stack:
+def services_at(tenant: Tenant, provider: str | None, *names: str, **settings: str) -> Stack:
     """With a NATS server of their own; ``provider`` stands in for Telegram."""
 
     async def nothing(_: str) -> None:
@@ -23,6 +23,7 @@ def services_at(tenant: Tenant, provider: str | None, *names: str) -> Stack:
         "AUTOPOST_TELEGRAM_API_URL": provider or NOWHERE,
         "AUTOPOST_LOG_LEVEL": "warning",
         **ENVIRONMENT,
+        **settings,
     }
     wanted = [service for service in (*SERVICES, OTHER_BOT) if service.name in names]
     return Stack(env=env, services=wanted, backends=("nats",), prepare=nothing)

@@ -91,7 +91,8 @@ async def test_another_replica_replays_exactly_what_was_missed(start_replica: St
 
 
 async def test_a_change_on_one_replica_is_heard_on_the_other(start_replica: StartReplica) -> None:
-    one, two = await start_replica(), await start_replica()
+    never = timedelta(hours=1)
+    one, two = [await start_replica(poll=never, poll_when_away=never) for _ in range(2)]
     await eventually(lambda: one.bus.connected and two.bus.connected)
     async with listening(two.events(), headers=BEARER) as client:
         await one.start()
