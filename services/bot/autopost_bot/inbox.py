@@ -1,6 +1,6 @@
 """Measure the inbox: customer updates that are not answered yet.
 
-The backlog is read after each wakeup and at the poll interval; only the database knows what is unanswered.
+The backlog is read at the poll interval; only the database knows what is unanswered.
 """
 
 import asyncio
@@ -19,22 +19,13 @@ class Inbox:
     def __init__(self, gateway: Gateway, poll_interval: timedelta) -> None:
         self._gateway = gateway
         self._poll_interval = poll_interval
-        self._woken = asyncio.Event()
         self._backlog: list[InboxBacklog] = []
         metrics.gauge("autopost_bot_unanswered", "Updates of customers not answered yet.", self._unanswered)
 
-    def wake(self, subject: str) -> None:
-        self._woken.set()
-
     async def run(self) -> None:
         while True:
-            self._woken.clear()
             await self._read_backlog()
-            try:
-                async with asyncio.timeout(self._poll_interval.total_seconds()):
-                    await self._woken.wait()
-            except TimeoutError:
-                continue
+            await asyncio.sleep(self._poll_interval.total_seconds())
 
     async def _read_backlog(self) -> None:
         try:
