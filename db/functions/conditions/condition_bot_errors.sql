@@ -1,4 +1,6 @@
 -- condition_bot_errors(more_than) -> the workspaces whose bot failed to reply more often within ten minutes
+--
+-- Customers who stopped the bot (chat_denied) are none of its errors.
 CREATE OR REPLACE FUNCTION condition_bot_errors(p_more_than bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql
@@ -16,6 +18,7 @@ AS $$
           AND e.ts > (SELECT clock_timestamp() - interval '10 minutes')
           AND e.result = 'error'
           AND e.action = 'bot_reply_failed'
+          AND e.error ->> 'code' IS DISTINCT FROM 'chat_denied'
         GROUP BY 1
     ) AS f
     WHERE w.status <> 'disabled'

@@ -45,20 +45,30 @@ class Bot:
         same._times = self._times
         return same
 
-    async def arrive(self, chat: str = "7", key: str | None = None, ms: int | None = None, seq: int = 0) -> str:
+    async def arrive(
+        self,
+        chat: str = "7",
+        key: str | None = None,
+        ms: int | None = None,
+        seq: int = 0,
+        text: str = "hello",
+        kind: str = "message_created",
+        **fields: Any,
+    ) -> str:
         """A message of a customer, each a second after the one before by the provider's clock."""
         at = next(self._times) if ms is None else ms
         update = {
             "provider": "max",
             "chat_id": chat,
             "key": key or f"mid.{chat}.{at}.{seq}",
-            "kind": "message_created",
+            "kind": kind,
             "answer": True,
             "chat_type": "dialog",
-            "body": {"message": {"body": {"text": "hello"}}},
+            "body": {"message": {"body": {"text": text}}},
             "provider_ts": at,
             "provider_seq": seq,
             "trace_id": "trace",
+            **fields,
         }
         stored = await self.db.fetchval(
             "SELECT store_bot_update($1, $2, $3)", self.workspace, self.endpoint, json.dumps(update)
