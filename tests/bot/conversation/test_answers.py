@@ -1,6 +1,7 @@
 """A customer writes, and the bot answers: with everything real but the platform."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from bot.support.answering import PLENTY, Shop, configured, running_bot
@@ -13,9 +14,10 @@ from harness.eventually import eventually
 async def test_an_update_is_answered_by_the_rules(database: Database, shop: Shop) -> None:
     [chat] = await shop.open()
     await shop.rule("ping", "pong")
-    told: list[tuple[object, str, int]] = []
+    told: list[tuple[Any, ...]] = []
 
-    async with running_bot(configured(database.url, shop.simulator), told=told):  # type: ignore[arg-type]
+    tell = lambda *change: told.append(change)  # noqa: E731
+    async with running_bot(configured(database.url, shop.simulator), tell=tell):
         await shop.bot.arrive(chat, text="ping please")
         await shop.settle(1)
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +10,9 @@ import httpx
 from autopost_adapters.max.send import MaxAdapter
 from autopost_bot.config import BotConfig
 from autopost_bot.conversation.gateway import ConversationGateway
-from autopost_bot.conversation.pipeline import conversations
+from autopost_bot.conversation.pipeline import Tell, conversations
 from autopost_bot.conversation.send import ReplyAdapter
 from autopost_bot.gateway import Gateway
-from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.http.client import HttpClient
 from autopost_runtime.lifecycle.service import Service
 from autopost_runtime.postgres.pool import open_database
@@ -41,11 +40,11 @@ def configured(url: str, simulator: str, **settings: Any) -> BotConfig:
 async def running_bot(
     config: BotConfig,
     gateway_of: type[ConversationGateway] = ConversationGateway,
-    adapters: Mapping[str, ReplyAdapter] | None = None,
-    told: list[tuple[WorkspaceId, str, int]] | None = None,
+    wrap: Callable[[MaxAdapter], ReplyAdapter] = lambda adapter: adapter,
+    tell: Tell = lambda *_: None,
 ) -> AsyncIterator[Service]:
     """A replica, wired as the service wires itself."""
-    service, heard = Service("bot"), [] if told is None else told
+    service = Service("bot")
     async with open_database(config, service) as database, HttpClient() as http:
         timeout = config.bot_provider_timeout
         platform = MaxAdapter(http, config.max_api_url, timeout, timeout)
@@ -54,9 +53,9 @@ async def running_bot(
                 config,
                 service,
                 gateway_of(database),
-                adapters={"max": platform} if adapters is None else adapters,
+                adapters={"max": wrap(platform)},
                 identities=Credentials(Gateway(database), ENVIRONMENT),
-                tell=lambda *change: heard.append(change),
+                tell=tell,
             ):
                 yield service
         finally:
