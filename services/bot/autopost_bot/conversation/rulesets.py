@@ -1,7 +1,7 @@
 """The rulesets of workspaces in memory, loaded anew exactly when the database says that they changed.
 
-Every take returns ``rules_seq``, which rises in the transaction that changes a rule. So no turn is decided by rules that
-are older than its take, on any replica, and nothing polls.
+Every take returns ``rules_seq``, which rises in the transaction that changes a rule. So no turn is decided by rules
+older than its take, on any replica, and nothing polls.
 """
 
 import asyncio

@@ -1,0 +1,115 @@
+"""Replicas killed anywhere between an update and its reply: every customer is answered once, in order."""
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import sys
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bot.support.answering import Shop
+from bot.support.killed_bot import POINTS
+from harness.databases import Database
+from harness.full import FULL
+
+pytestmark = pytest.mark.time_limit(1200 if FULL else 240)
+
+CHATS = 300 if FULL else 30
+TURNS = 10_000 if FULL else 300
+KILLS = 56 if FULL else 14
+REPLICAS = 3
+
+
+class Replicas:
+    """Replicas that are born again when they die, until there have been enough deaths."""
+
+    def __init__(self, database: Database, shop: Shop) -> None:
+        self._database = database
+        self._shop = shop
+        self._chance = random.Random(7)
+        self._fates = [point for _ in range(-(-KILLS // len(POINTS))) for point in POINTS][:KILLS]
+        self.deaths: dict[str, int] = defaultdict(int)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        lives = [asyncio.create_task(self._live()) for _ in range(REPLICAS)]
+        yield
+        for life in lives:
+            life.cancel()
+        await asyncio.gather(*lives, return_exceptions=True)
+
+    async def _live(self) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot.support.killed_bot", self._database.url, self._shop.simulator),
+            cwd=Path(__file__).parents[2],
+            env=os.environ | {"TOKEN": "x"},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdin and process.stdout
+        child = 0
+        try:
+            while True:
+                point = self._fates.pop() if self._fates else "hang"
+                process.stdin.write(f"{point} {self._chance.randint(1, 12)}\n".encode())
+                child = int(await process.stdout.readline())
+                if int(await process.stdout.readline()) == -signal.SIGKILL:
+                    self.deaths[point] += 1
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            process.kill()
+            await process.wait()
+
+
+async def test_every_update_is_answered_once_and_in_order(database: Database, shop: Shop) -> None:
+    chats = await shop.open(CHATS)
+    await shop.rule("everything", "{{ text }}", "any", state="talk")
+    await shop.db.execute(
+        "INSERT INTO bot_state (workspace_id, chat_id, state, context) "
+        """SELECT $1, chat, 'talk', '{"turns": 0}' FROM unnest($2::text[]) AS chat""",
+        *(shop.bot.workspace, chats),
+    )
+    await shop.db.execute("UPDATE bot_rules SET max_turns = 1000000")
+    await shop.db.execute("UPDATE bot_settings SET max_turns = 1000000")
+    replicas = Replicas(database, shop)
+
+    async with replicas.running():
+        for turn in range(TURNS):
+            await shop.bot.arrive(chats[turn % CHATS], text=f"number {turn}")
+        await shop.settle(TURNS, within=timedelta(minutes=15))
+
+    assert sum(replicas.deaths.values()) >= KILLS - REPLICAS, replicas.deaths
+    said = await by_chat(shop)
+    for place, chat in enumerate(chats):
+        assert said[chat] == [f"number {turn}" for turn in range(place, TURNS, CHATS)]
+    await check_invariants(shop)
+
+
+async def by_chat(shop: Shop) -> dict[str, list[str]]:
+    said: dict[str, list[str]] = defaultdict(list)
+    for line in await shop.log():
+        if line["message_ids"]:
+            said[str(line["chat"])].append(line["text"])
+    return said
+
+
+async def check_invariants(shop: Shop) -> None:
+    """One log line per update; what is sent has its event; states are a chain."""
+    counts: Any = await shop.db.fetchrow(
+        """
+        SELECT (SELECT count(*) FROM bot_inbox WHERE processed_at IS NULL) AS unhandled,
+               (SELECT count(*) FROM bot_inbox) - (SELECT count(DISTINCT meta ->> 'key') FROM bot_logs) AS unlogged,
+               (SELECT count(*) FROM bot_logs) - (SELECT count(*) FROM bot_inbox) AS logged_twice,
+               (SELECT count(*) FROM bot_outbox WHERE sent_at IS NOT NULL)
+               - (SELECT count(*) FROM events WHERE action = 'bot_replied') AS untold,
+               (SELECT count(*) FROM bot_outbox WHERE failed_at IS NOT NULL) AS failed
+        """
+    )
+    assert dict(counts) == {"unhandled": 0, "unlogged": 0, "logged_twice": 0, "untold": 0, "failed": 0}

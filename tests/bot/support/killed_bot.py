@@ -1,0 +1,115 @@
+"""A replica of the bot that kills itself with SIGKILL at a given point.
+
+Run as a program it is warmed up once and forks a child for each line of standard input: ``point nth`` is where that
+child kills itself, and the how manieth time it gets there; ``hang 0`` lets it live until it is killed. The child's pid
+goes to standard output, then its end.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from autopost_adapters.base import AcceptedPart, Target
+from autopost_adapters.max.send import MaxAdapter
+from autopost_bot.conversation.gateway import ConversationGateway, ReplyVerdict, TurnVerdict
+from autopost_bot.conversation.taken import TakenChat
+from autopost_contracts.ids import WorkspaceId
+from autopost_contracts.outcomes import Failed
+from autopost_contracts.plan import Part
+from autopost_runtime.telemetry import logs
+from bot.support.answering import configured, running_bot
+
+LEASE = timedelta(seconds=2)
+POINTS = ("taken", "uncommitted", "committed", "accepted", "unrecorded", "recorded", "told")
+"""B2, B3, B4 and B5, B6, B7, the end of it, B8: B1 is a poll, B9 and B10 have tests of their own."""
+
+
+class Fate:
+    """Counts the visits of one point."""
+
+    def __init__(self, point: str, nth: int) -> None:
+        self._point, self._left = point, nth
+
+    def at(self, point: str) -> None:
+        if point == self._point:
+            self._left -= 1
+            if self._left <= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def gateway_of(fate: Fate) -> type[ConversationGateway]:
+    class KilledGateway(ConversationGateway):
+        async def take_chats(self, workspace: WorkspaceId, limit: int, each: int, lease: timedelta) -> list[TakenChat]:
+            taken = await super().take_chats(workspace, limit, each, lease)
+            if taken:
+                fate.at("taken")
+            return taken
+
+        async def commit_turns(
+            self, workspace: WorkspaceId, turns: Sequence[dict[str, Any]], patience: timedelta
+        ) -> list[TurnVerdict]:
+            fate.at("uncommitted")
+            verdicts = await super().commit_turns(workspace, turns, patience)
+            fate.at("committed")
+            return verdicts
+
+        async def commit_replies(
+            self, workspace: WorkspaceId, outcomes: Sequence[dict[str, Any]]
+        ) -> list[ReplyVerdict]:
+            fate.at("unrecorded")
+            verdicts = await super().commit_replies(workspace, outcomes)
+            fate.at("recorded")
+            return verdicts
+
+    return KilledGateway
+
+
+class KilledAdapter:
+    """MAX accepts the message, and the process dies before it knows."""
+
+    def __init__(self, adapter: MaxAdapter, fate: Fate) -> None:
+        self._adapter, self._fate = adapter, fate
+
+    async def send(self, part: Part, target: Target) -> AcceptedPart | Failed:
+        answer = await self._adapter.send(part, target)
+        self._fate.at("accepted")
+        return answer
+
+    async def find(
+        self, part: Part, target: Target, since: datetime, other_than: Collection[str]
+    ) -> AcceptedPart | Failed | None:
+        return await self._adapter.find(part, target, since, other_than)
+
+    async def answer(self, *args: Any, **options: Any) -> Failed | None:
+        return await self._adapter.answer(*args, **options)
+
+
+async def live(url: str, simulator: str, point: str, nth: int) -> None:
+    fate = Fate(point, nth)
+    config = configured(url, simulator, bot_lease=LEASE, bot_provider_timeout=timedelta(seconds=1), database_pool=4)
+    wrap = lambda adapter: KilledAdapter(adapter, fate)  # noqa: E731
+    async with running_bot(config, gateway_of(fate), wrap=wrap, tell=lambda *_: fate.at("told")):
+        await asyncio.Event().wait()
+
+
+def main() -> None:
+    url, simulator = sys.argv[1:]
+    logs.setup("bot", "json", "error")
+    for line in sys.stdin:
+        point, nth = line.split()
+        child = os.fork()
+        if child == 0:
+            asyncio.run(live(url, simulator, point, int(nth)))
+            os._exit(0)
+        sys.stdout.write(f"{child}\n")
+        sys.stdout.flush()
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
