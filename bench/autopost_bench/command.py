@@ -20,8 +20,13 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--only", type=click.Choice(TAGS), help="Measure what these bars need and nothing else.")
 @click.option("--quick", is_flag=True, help="Smaller counts, the same ratios, some three minutes.")
+@click.option(
+    "--parent",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    help="Another checkout, after `make setup`: tenants are compared with it, too.",
+)
 @click.option("--write/--no-write", default=None, help="Write docs/benchmarks.md; the default for a whole, full run.")
-def bench(as_json: bool, only: Tag | None, quick: bool, write: bool | None) -> None:
+def bench(as_json: bool, only: Tag | None, quick: bool, parent: Path | None, write: bool | None) -> None:
     """Measure the queue, the dispatcher, ingest and the chat stream against other queues and against the machine.
 
     Starts a durable Postgres of its own under TMPDIR. Exits 0 only if every bar is met.
@@ -31,15 +36,17 @@ def bench(as_json: bool, only: Tag | None, quick: bool, write: bool | None) -> N
         raise click.UsageError("--write needs a whole run: with --only most of the page would be gone")
     if write and not has_page:
         raise click.ClickException("--write needs a checkout: there is no docs folder beside this package")
+    if parent and not (parent / ".venv/bin/python").exists():
+        raise click.UsageError(f"--parent {parent} has no .venv: run `make setup` there")
     if write is None:
         write = has_page and not (only or quick)
     try:
-        _perform((only,) if only else TAGS, QUICK if quick else FULL, as_json, write)
+        _perform((only,) if only else TAGS, QUICK if quick else FULL, parent, as_json, write)
     except ModuleNotFoundError as missing:
         raise click.ClickException(f"{missing}; the bench needs a checkout and `make setup`") from missing
 
 
-def _perform(tags: tuple[Tag, ...], counts: Counts, as_json: bool, write: bool) -> None:
+def _perform(tags: tuple[Tag, ...], counts: Counts, parent: Path | None, as_json: bool, write: bool) -> None:
     import msgspec  # here, not above: --help needs none of these
     import uvloop
     from autopost_cli.embedded.processes import BackendError
@@ -48,7 +55,7 @@ def _perform(tags: tuple[Tag, ...], counts: Counts, as_json: bool, write: bool) 
     from autopost_bench.report.report import as_page, as_text
 
     try:
-        found = uvloop.run(run(tags, counts))
+        found = uvloop.run(run(tags, counts, parent))
     except (BenchError, BackendError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(msgspec.json.encode(found) if as_json else as_text(found))
@@ -57,7 +64,7 @@ def _perform(tags: tuple[Tag, ...], counts: Counts, as_json: bool, write: bool) 
     sys.exit(0 if found.met else 1)
 
 
-async def run(tags: tuple[Tag, ...], counts: Counts) -> "Report":
+async def run(tags: tuple[Tag, ...], counts: Counts, parent: Path | None = None) -> "Report":
     from autopost_runtime.lifecycle.service import collect_seldom
 
     from autopost_bench.machine.server import BenchServer, machine, versions
@@ -71,7 +78,7 @@ async def run(tags: tuple[Tag, ...], counts: Counts) -> "Report":
         click.echo(f"{time.monotonic() - started:7.1f} s  {text}", err=True)
 
     collect_seldom()  # as our services do; so the others here have it as good
-    async with BenchServer(counts, say) as server:
+    async with BenchServer(counts, say, parent) as server:
         await measure_all(server, tags, figures)
         about |= {"settings": await server.settings(), "versions": versions()}
     say("done")

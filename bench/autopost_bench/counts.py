@@ -51,6 +51,8 @@ class Counts(Struct, frozen=True, kw_only=True):
     """Actions started through HTTP."""
     tenant_repetitions: int = 3
     tenant_period: timedelta = timedelta(seconds=30)
+    idle_period: timedelta = timedelta(seconds=20)
+    parent_repetitions: int = 5
 
 
 FULL = Counts()
@@ -79,4 +81,6 @@ QUICK = Counts(
     started=3_000,
     tenant_repetitions=1,
     tenant_period=timedelta(seconds=5),
+    idle_period=timedelta(seconds=5),
+    parent_repetitions=1,
 )

@@ -1,7 +1,7 @@
-"""How much processor time the bench and all that it started have used, Postgres included. From Linux's /proc."""
+"""How much processor time and memory processes have used: of the bench, of what it started, of Postgres. From /proc."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -14,6 +14,16 @@ def used(*roots: int) -> float:
     while more := {pid for pid, (parent, _) in times.items() if parent in wanted} - wanted:
         wanted |= more
     return sum(seconds for pid, (_, seconds) in times.items() if pid in wanted)
+
+
+def of(processes: Collection[int]) -> float:
+    """Seconds of these alone."""
+    return sum(seconds for pid, (_, seconds) in _all() if pid in processes)
+
+
+def resident(process: int) -> int:
+    """Bytes of memory that it has now."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _all() -> Iterator[tuple[int, tuple[int, float]]]:

@@ -49,9 +49,11 @@ Say = Callable[[str], None]
 
 
 class BenchServer:
-    def __init__(self, counts: Counts, say: Say = lambda _: None) -> None:
+    def __init__(self, counts: Counts, say: Say = lambda _: None, parent: Path | None = None) -> None:
+        """``parent``: another checkout to compare with."""
         self.counts = counts
         self.say = say
+        self.parent = parent
         self.folder: Path
         self._open = contextlib.AsyncExitStack()
         self._server: PostgresServer

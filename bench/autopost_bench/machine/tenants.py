@@ -76,8 +76,8 @@ async def make_tenant(
     return Tenant(url="", workspace_id=workspace, endpoint_id=endpoint, channels=channels)
 
 
-def sealed(workspace: WorkspaceId) -> bytes:
-    return SealingKeys(KEY).seal(TOKEN, Label(str(workspace), "telegram", "bench"))
+def sealed(workspace: WorkspaceId, platform: str = "telegram") -> bytes:
+    return SealingKeys(KEY).seal(TOKEN, Label(str(workspace), platform, "bench"))
 
 
 @contextlib.asynccontextmanager

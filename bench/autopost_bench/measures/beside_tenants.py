@@ -3,8 +3,8 @@
 import aiohttp
 
 from autopost_bench.machine.server import BenchServer, connected
+from autopost_bench.measures.busy_tenants import TenantsCase, make_busy
 from autopost_bench.measures.latency import WARM_UP, latencies, posting
-from autopost_bench.measures.many_tenants import TenantsCase, make_busy
 from autopost_bench.programs.receiver import receiving
 from autopost_bench.programs.services import services_at
 from autopost_bench.report.figures import Figures, percentile

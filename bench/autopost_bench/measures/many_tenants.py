@@ -5,6 +5,7 @@ Every tenant has forty channels and more to send than its rate allows. Whether r
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,9 @@ from msgspec import Struct
 
 from autopost_bench.machine import processor_time
 from autopost_bench.machine.server import BenchServer, connected
-from autopost_bench.machine.tenants import Rates, Tenant, Writer, make_tenant, owned, sealed, statement
+from autopost_bench.machine.tenants import Rates, Tenant, make_tenant, statement
+from autopost_bench.measures import neighbours
+from autopost_bench.measures.busy_tenants import CHANNELS, FIRST_CHAT, TenantsCase, make_busy
 from autopost_bench.measures.drain import drain
 from autopost_bench.measures.replicas import replicas
 from autopost_bench.programs.children import child
@@ -25,30 +28,12 @@ from autopost_bench.programs.receiver import Arrival, Receiver, receiving
 from autopost_bench.report.figures import Figures
 from autopost_bench.report.ledger import by_key, over_limit, too_close, use
 
-CHANNELS = 40
-FIRST_CHAT = 1_001_000_000_000
 HEAD_ROOM = 0.9
 """Rates are set to this part of what the provider allows."""
-CHANNEL_SHARE = 1 / 30
-"""Of the rate of the group: so the group binds, and forty channels together could send a third more."""
 LEDGERS = 20
 """Workspaces whose slots are read; the arrivals of all are judged."""
 START = 3.0
 """Seconds until every tenant has its turn."""
-
-
-class TenantsCase(Struct, frozen=True, kw_only=True):
-    name: str
-    workspaces: int
-    rate: float
-    """Calls a second of each tenant's token."""
-    replicas: int = 1
-    is_saturated: bool = False
-    """More is asked than the machine can do."""
-
-    @property
-    def channel_rate(self) -> float:
-        return self.rate * CHANNEL_SHARE
 
 
 CASES = (
@@ -57,6 +42,7 @@ CASES = (
     TenantsCase(name="two", workspaces=200, rate=27, replicas=2),
     TenantsCase(name="2000", workspaces=2_000, rate=2.7),
     TenantsCase(name="all", workspaces=1_000, rate=27, is_saturated=True),
+    TenantsCase(name="neighbours", workspaces=200, rate=27, has_neighbours=True),
 )
 
 
@@ -104,9 +90,12 @@ async def _drain(server: BenchServer) -> float:
 
 async def run(server: BenchServer, case: TenantsCase, seconds: float) -> Found:
     server.say(f"{case.workspaces:,} tenants at {case.rate:g} a second, {case.replicas} dispatcher(s), {seconds:g} s")
-    async with server.database("migrated") as url, receiving() as receiver:
+    async with server.database("migrated") as url, receiving(silent=neighbours.DEAD) as receiver:
         warm, workspaces = await _make(url, case, seconds)
-        async with replicas(case.replicas, warm, receiver.url) as running:
+        async with (
+            neighbours.beside(warm, server.counts.long_backlog) if case.has_neighbours else contextlib.nullcontext(),
+            replicas(case.replicas, warm, receiver.url) as running,
+        ):
             receiver.arrivals.clear()
             first = receiver.next_arrival()
             for one in running:
@@ -130,21 +119,6 @@ async def _make(url: str, case: TenantsCase, seconds: float) -> tuple[Tenant, li
         await connection.execute(statement("slot_log"))
         await connection.execute("VACUUM ANALYZE deliveries, delivery_queue, channels, channel_due, platform_limits")
     return one, workspaces
-
-
-async def make_busy(beside: Tenant, case: TenantsCase, seconds: float) -> list[WorkspaceId]:
-    """Tenants with more than they may send in that time, in the database of another one."""
-    posts = 2 + round(case.rate * seconds * (0.6 if case.is_saturated else 1.1) / CHANNELS)
-    workspaces = [WorkspaceId(new_id()) for _ in range(case.workspaces)]
-    tokens = [sealed(one) for one in workspaces]
-    async with owned(beside) as database:
-        [post] = (await Writer.of(database, beside)).write(1)
-        rendering = post["renderings"][0]
-        plan: tuple[Any, ...] = (rendering["plan_hash"], rendering["rendered_text"], rendering["plan"])
-        gates = (CHANNELS, case.rate, case.channel_rate, 1)
-        await database.execute(statement("many_tenants"), workspaces, tokens, *gates)
-        await database.execute(statement("many_backlogs"), workspaces, posts, post["payload"], *plan)
-    return workspaces
 
 
 async def _ledger(url: str, workspace: WorkspaceId) -> list[tuple[str, float, bool]]:

@@ -38,6 +38,8 @@ SUBJECTS = (
     Subject("measures.ingest", ("ingest",), repeats=False),
     Subject("measures.many_tenants", ("tenants",), repeats=False),
     Subject("measures.beside_tenants", ("tenants",), repeats=False),
+    Subject("measures.idle_tenants", ("tenants",), repeats=False),
+    Subject("measures.against_parent", ("tenants",), repeats=False),
     Subject("measures.stream", ("stream",), repeats=False),
 )
 

@@ -35,9 +35,10 @@ class Arrival(Struct, frozen=True):
 
 
 class Receiver:
-    def __init__(self, *, remembers: bool = True) -> None:
+    def __init__(self, *, remembers: bool = True, silent: str = "") -> None:
         self.arrivals: list[Arrival] = []
         self._remembers = remembers
+        self.silent = silent.encode()
         self._waiting: asyncio.Future[float] | None = None
         self._awaited = ""
         self.url = ""
@@ -87,8 +88,11 @@ class Exchange:
             end = head + len(END) + (int(length[1]) if length else 0)
             if len(self._buffer) < end:
                 return
+            is_silent = self._receiver.silent and self._buffer.startswith(self._receiver.silent)
             self._receiver.take(self._buffer[head:end], at)
             self._buffer = self._buffer[end:]
+            if is_silent:
+                continue
             with suppress(ConnectionError):
                 self._connection.send(ANSWER)
 
@@ -104,8 +108,9 @@ def _ago(told: Sequence[tuple[int, int, bytes]]) -> float:
 
 
 @asynccontextmanager
-async def receiving(*, remembers: bool = True) -> AsyncIterator[Receiver]:
-    receiver = Receiver(remembers=remembers)
+async def receiving(*, remembers: bool = True, silent: str = "") -> AsyncIterator[Receiver]:
+    """``silent``: how requests begin that it never answers."""
+    receiver = Receiver(remembers=remembers, silent=silent)
     listener = socket.create_server((HOST, 0), backlog=1024)
     listener.setblocking(False)
     if sys.platform == "linux":

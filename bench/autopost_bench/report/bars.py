@@ -23,6 +23,8 @@ class Bar(Struct, frozen=True):
     at_most: bool = False
     worst: bool = False
     """Judged by its worst repetition, not by the middle one."""
+    needs_parent: bool = False
+    """Another checkout to compare with; without one the bar is left out."""
 
 
 class Judged(Struct, frozen=True, kw_only=True):
@@ -74,6 +76,39 @@ BARS = (
         3,
         1.5,
         True,
+    ),
+    Bar(
+        "tenants", "200 tenants beside four bad neighbours: calls ÷ rates", "tenants.neighbours.use", None, 0.99, 0.998
+    ),
+    Bar("tenants", "10,000 idle tenants: part of a core", "tenants.idle.cores", None, 0.01, 0.005, True),
+    Bar("tenants", "10,000 idle tenants: megabytes", "tenants.idle.megabytes", None, 20, 10, True),
+    Bar(
+        "tenants",
+        "no-op drain of one tenant ÷ the other checkout",
+        "tenants.own.noop",
+        "tenants.parent.noop",
+        0.97,
+        1.1,
+        needs_parent=True,
+    ),
+    Bar(
+        "tenants",
+        "HTTP drain of one tenant ÷ the other checkout",
+        "tenants.own.http",
+        "tenants.parent.http",
+        0.97,
+        1.1,
+        needs_parent=True,
+    ),
+    Bar(
+        "tenants",
+        "webhook to call, p50 ÷ the other checkout",
+        "tenants.own.call",
+        "tenants.parent.call",
+        1.05,
+        0.9,
+        at_most=True,
+        needs_parent=True,
     ),
     Bar("tenants", "slots too close in the ledger", "tenants.ledger_violations", None, 0, 0, True, True),
     Bar("tenants", "windows over the limit at the receiver", "tenants.receiver_violations", None, 0, 0, True, True),

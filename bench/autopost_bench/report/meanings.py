@@ -70,6 +70,25 @@ MEANINGS = {
     "1,000 tenants at 27/s: most served ÷ least": (
         "The same run: the tenant with the most calls against the one with the fewest. 1 is the same for all."
     ),
+    "200 tenants beside four bad neighbours: calls ÷ rates": (
+        "The 200 tenants again, beside one with a long backlog, one with 10,000 channels, one that floods, and one "
+        "whose platform takes calls and never answers. 1 means that the 200 notice nothing."
+    ),
+    "10,000 idle tenants: part of a core": (
+        "What a dispatcher and its database connections do for 10,000 tenants that have nothing to send. 0.01 is a "
+        "hundredth of one processor core."
+    ),
+    "10,000 idle tenants: megabytes": (
+        "How much more memory a dispatcher has after it has sent the posts of 10,000 tenants, and rests."
+    ),
+    "no-op drain of one tenant ÷ the other checkout": (
+        "Whether one tenant with a full queue and no limits is served as fast as by the earlier version it is compared "
+        "with, when sending costs nothing. 1 is the same, more is faster."
+    ),
+    "HTTP drain of one tenant ÷ the other checkout": "The same with an HTTP call for each delivery.",
+    "webhook to call, p50 ÷ the other checkout": (
+        "The usual time from a sender's request to the call at the platform, against the same version. Less is faster."
+    ),
     "webhook to call beside 200 busy tenants ÷ alone": (
         "How much longer a single post takes while 200 other tenants send all that they may."
     ),

@@ -36,7 +36,8 @@ def report(tags: Sequence[Tag], figures: Figures, counts: Counts, about: dict[st
         "counts": msgspec.to_builtins(counts),
         "figures": figures.summary(),
     }
-    return Report([judge(bar, figures) for bar in BARS if bar.tag in tags], raw)
+    wanted = [bar for bar in BARS if bar.tag in tags and not (bar.needs_parent and bar.figure not in figures.by_name)]
+    return Report([judge(bar, figures) for bar in wanted], raw)
 
 
 def as_text(found: Report) -> str:

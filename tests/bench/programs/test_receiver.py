@@ -28,6 +28,18 @@ async def test_requests_that_come_in_pieces_are_counted_once_each():
     assert [arrival.chat for arrival in receiver.arrivals] == ["-1001"] * 3
 
 
+async def test_a_silent_platform_takes_requests_and_answers_none():
+    async with receiving(silent="POST /messages") as receiver:
+        reader, writer = await asyncio.open_connection(*receiver.url.removeprefix("http://").split(":"))
+
+        writer.write(REQUEST.replace(b"POST /", b"POST /messages?") + REQUEST)
+        answered = await reader.readexactly(len(ANSWER))
+        writer.close()
+
+    assert answered == ANSWER
+    assert len(receiver.arrivals) == 2
+
+
 async def test_the_dispatchers_client_accepts_its_answer_and_the_arrival_is_told():
     async with receiving() as receiver, HttpClient() as http:
         arrival = receiver.next_arrival()

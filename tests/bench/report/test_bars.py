@@ -28,7 +28,8 @@ ASKED = {
     "dispatch": [(0.75, 0.9), (0.95, 1.2), (2.5, 1.5), (3, 2)],
     "ingest": [(0.5, 0.8), (0.3, 0.6)],
     "tenants": [
-        *((0.99, 0.998), (0.99, 0.998), (0.97, 1.0), (1.2, 1.1), (0.4, 0.55), (1.3, 1.1), (3, 1.5), (0, 0), (0, 0)),
+        *((0.99, 0.998), (0.99, 0.998), (0.97, 1.0), (1.2, 1.1), (0.4, 0.55), (1.3, 1.1), (3, 1.5)),
+        *((0.99, 0.998), (0.01, 0.005), (20, 10), (0.97, 1.1), (0.97, 1.1), (1.05, 0.9), (0, 0), (0, 0)),
     ],
     "stream": [(5_000, 10_000), (30_000, 18_000), (2, 1.2), (2.5, 1.5), (3, 2), (0.2, 0.4)],
 }
@@ -138,6 +139,18 @@ def test_the_table_and_the_page_name_every_bar_and_every_figure():
         assert all(bar.name in text for bar in BARS)
         assert all(name in text for name in found.raw["figures"])
         assert "fsync on" in text
+
+
+def test_without_another_checkout_the_bars_against_it_are_left_out():
+    figures = all_figures()
+    for name in [name for name in figures.by_name if name.startswith(("tenants.own.", "tenants.parent."))]:
+        del figures.by_name[name]
+
+    found = report(["tenants"], figures, QUICK, ABOUT)
+
+    left_out = {bar.name for bar in BARS if bar.tag == "tenants"} - {bar.name for bar in found.bars}
+    assert left_out == {bar.name for bar in BARS if bar.needs_parent}
+    assert len(left_out) == 3
 
 
 def test_repetitions_go_round_by_round():

@@ -15,11 +15,11 @@ from autopost_dispatcher.claim.schedule import ClaimSchedule
 
 BUSY = 4
 """Workspaces in one claim from which on more are collected for the next."""
-LEAST, MOST = 32, 64
+LEAST, MOST = 48, 96
 """Below the least the fixed cost is most of the cost."""
-LONG, SHORT = 0.012, 0.006
+LONG, SHORT = 0.018, 0.009
 """Seconds. After a longer claim the next one has half as many workspaces, after a shorter one a few more."""
-INTERVAL = 0.008
+INTERVAL = 0.012
 """Seconds between the starts of two claims while many workspaces are busy."""
 OLDEST = 0.035
 """Seconds. No slot is older than this when a claim gives it."""
