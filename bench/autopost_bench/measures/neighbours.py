@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from autopost_contracts.ids import EndpointId
+from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.postgres.identity import new_id
-from msgspec.structs import replace
 
-from autopost_bench.machine.tenants import Tenant, Writer, enqueue, owned
+from autopost_bench.machine.server import connected
+from autopost_bench.machine.tenants import Rates, Tenant, Writer, enqueue, make_tenant, owned
 from autopost_bench.measures.busy_tenants import TenantsCase, make_tenants
 
 DEAD = "POST /messages"
@@ -29,8 +29,10 @@ async def beside(tenant: Tenant, backlog: int) -> AsyncIterator[None]:
     await make_tenants(tenant, one, FEW, backlog // FEW, first=FIRST)
     await make_tenants(tenant, one, VERY_MANY, 2, first=2 * FIRST)
     await make_tenants(tenant, one, FEW, 1000, platform="max", first=3 * FIRST)
-    [flooding] = await make_tenants(tenant, one, FEW, 1, first=4 * FIRST)
-    flood = asyncio.create_task(_flood(replace(tenant, workspace_id=flooding, endpoint_id=EndpointId(new_id()))))
+    async with connected(tenant.url) as connection:
+        rates = Rates(group=one.rate, channel=one.channel_rate, max_parallel=1)
+        flooding = await make_tenant(connection, WorkspaceId(new_id()), FEW, rates, first=4 * FIRST)
+    flood = asyncio.create_task(_flood(flooding.at(tenant.url)))
     try:
         yield
     finally:
