@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from autopost_bench.machine.server import BenchError, BenchServer
-from autopost_bench.programs import compared
+from autopost_bench.measures import compared
 from autopost_bench.report.figures import Figures
 
 HERE = Path(__file__).resolve().parents[3]
