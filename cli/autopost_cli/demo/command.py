@@ -14,7 +14,8 @@ import httpx
 import msgspec
 from autopost_runtime.config.load import ConfigError
 
-from autopost_cli.demo.criteria import CRITERIA, Finding
+from autopost_cli.demo.criteria import CRITERIA
+from autopost_cli.demo.finding import Finding
 from autopost_cli.demo.system import ConditionNotMet, DemoSystem
 from autopost_cli.embedded.processes import BackendError
 from autopost_cli.stack.stack import Stack
@@ -25,10 +26,10 @@ Say = Callable[[str], None]
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end instead of text.")
-@click.option("--sabotage", type=click.IntRange(1, 4), help="Break criterion N on purpose; the demo must detect it.")
+@click.option("--sabotage", type=click.IntRange(1, 5), help="Break criterion N on purpose; the demo must detect it.")
 @click.option("--patience", type=float, default=20.0, show_default=True, help="Time limit of a step, in seconds.")
 def demo(as_json: bool, sabotage: int | None, patience: float) -> None:
-    """Start the whole system, send a post to forty channels, and check the four guarantees one by one.
+    """Start the whole system, send a post to forty channels, and check the five guarantees one by one.
 
     Exit code 0 only if all of them hold. AUTOPOST_*_URL variables replace parts as in `autopost up`; with
     AUTOPOST_NATS_URL=off the services poll the database.
@@ -64,7 +65,7 @@ async def _perform(sabotage: int | None, patience: timedelta, say: Say) -> list[
 async def act(system: DemoSystem, sabotage: int | None = None, say: Say = lambda _: None) -> list[Finding]:
     """Run every criterion on a running system; changes are undone at the end."""
     findings = []
-    await system.sql("tidy")
+    await _tidy(system)
     for number, (title, criterion) in enumerate(CRITERIA):
         finding = Finding(title=title)
         try:
@@ -74,8 +75,13 @@ async def act(system: DemoSystem, sabotage: int | None = None, say: Say = lambda
             await system.unscript()
         findings.append(finding)
         say(_as_text(finding))
-    await system.sql("tidy")
+    await _tidy(system)
     return findings
+
+
+async def _tidy(system: DemoSystem) -> None:
+    await system.sql("tidy")
+    await system.sql("enable_returns")
 
 
 def _as_text(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""The four guarantees. Each is exercised and then checked in the database and in the log of the simulator.
+"""The guarantees. Each is exercised and then checked in the database and in the log of the simulator.
 
 Sabotage breaks the system, not the check: the demo must detect it.
 """
@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from msgspec import Struct, field
-
+from autopost_cli.demo.conversation import conversed
+from autopost_cli.demo.finding import Finding
 from autopost_cli.demo.system import ConditionNotMet, DemoSystem, Row
 
 RETRY_AFTER = 1
@@ -30,26 +30,6 @@ REFUSALS = {
     ),
     "max": RejectedCall(404, "is gone (404)", {"catalogue": "max.chat_not_found"}),
 }
-
-
-class Finding(Struct, kw_only=True):
-    """The actions, the expectations, the observations, and the checks that failed."""
-
-    title: str
-    done: list[str] = field(default_factory=list)
-    expected: list[str] = field(default_factory=list)
-    database: list[str] = field(default_factory=list)
-    simulator: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-    @property
-    def holds(self) -> bool:
-        return not self.failed
-
-    def check(self, promise: str, holds: bool) -> None:
-        self.expected.append(promise)
-        if not holds:
-            self.failed.append(promise)
 
 
 Criterion = Callable[[DemoSystem, Finding, bool], Awaitable[None]]
@@ -237,4 +217,5 @@ CRITERIA: tuple[tuple[str, Criterion], ...] = (
     ("2. A rate limit is waited out", rate_limited),
     ("3. The same content reaches a channel once", deduplicated),
     ("4. A bad channel stops nobody else", isolated),
+    ("5. A customer of the bot gets one answer to each message", conversed),
 )

@@ -11,6 +11,7 @@ import asyncpg
 import httpx
 import msgspec
 
+from autopost_cli.demo.customer import Customer
 from autopost_cli.development import PUSH_SECRET, WORKSPACE
 from autopost_cli.schema import schema_files
 
@@ -38,6 +39,7 @@ class DemoSystem:
         self._ingest = ingest
         self._simulator = simulator
         self._patience = patience
+        self.customer = Customer(http, simulator, self.until)
         self.run = uuid4().hex[:8]
         """Part of every text, so that posts of different runs differ."""
 
