@@ -3,7 +3,8 @@
 -- thresholds   {"dead", "failed_permanent", "paused_channels", "cooled_groups", "oldest_due", "pull_sources",
 --               "staged_posts", "bot_outbox", "bot_errors", "orphan_events", "relay_lag", "event_partitions",
 --               "refused_claims", "set_aside", "provider_waits", "open_circuits",
---               "bot_actions_expired", "bot_webhook"}: numbers,
+--               "bot_actions_expired", "bot_webhook", "publications_failed", "publications_paused",
+--               "publications_late"}: numbers,
 --              durations in seconds; null or missing switches a condition off. And "staged_deadline", in seconds too:
 --              how long the media of a post may take over all its attempts
 -- found        how many things the condition concerns; the function of each condition says what is counted
@@ -30,7 +31,8 @@ AS $$
             pull_sources bigint, staged_posts numeric, bot_outbox numeric, bot_errors bigint, orphan_events bigint,
             relay_lag numeric, event_partitions numeric, refused_claims numeric, staged_deadline numeric,
             set_aside bigint, provider_waits numeric, open_circuits bigint,
-            bot_actions_expired bigint, bot_webhook numeric)
+            bot_actions_expired bigint, bot_webhook numeric, publications_failed bigint, publications_paused bigint,
+            publications_late numeric)
     )
     SELECT 'dead', c.workspace_id, c.found, t.dead, c.since, c.causes
     FROM t, condition_dead(t.dead) AS c
@@ -65,6 +67,15 @@ AS $$
     UNION ALL
     SELECT 'bot_webhook', c.workspace_id, c.found, t.bot_webhook, c.since, c.causes
     FROM t, condition_bot_webhook(make_interval(secs => t.bot_webhook::double precision)) AS c
+    UNION ALL
+    SELECT 'publications_failed', c.workspace_id, c.found, t.publications_failed, c.since, c.causes
+    FROM t, condition_publications_failed(t.publications_failed) AS c
+    UNION ALL
+    SELECT 'publications_paused', c.workspace_id, c.found, t.publications_paused, c.since, c.causes
+    FROM t, condition_publications_paused(t.publications_paused) AS c
+    UNION ALL
+    SELECT 'publications_late', c.workspace_id, c.found, t.publications_late, c.since, c.causes
+    FROM t, condition_publications_late(make_interval(secs => t.publications_late::double precision)) AS c
     UNION ALL
     SELECT 'orphan_events', c.workspace_id, c.found, t.orphan_events, c.since, c.causes
     FROM t, condition_orphan_events(t.orphan_events) AS c

@@ -1,11 +1,12 @@
 """The monitor's database calls: one method per SQL function, no other SQL."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.postgres.pool import Database
-from msgspec import Struct
+from msgspec import Struct, convert
 
 
 class Depth(Struct, frozen=True):
@@ -37,6 +38,17 @@ class ExpiredInChat(Struct, frozen=True):
     expired: int
 
 
+class OutboxCommand(Struct, frozen=True):
+    """A command that nobody has published yet."""
+
+    workspace_id: WorkspaceId
+    command_id: UUID
+    msg_id: str
+    subject: str
+    payload: str
+    traceparent: str | None
+
+
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -61,6 +73,20 @@ class Gateway:
             "SELECT chat, expired FROM expire_bot_actions($1, $2, $3)", workspace, max_age, limit
         )
         return [ExpiredInChat(row["chat"], row["expired"]) for row in rows]
+
+    async def unpublished_commands(self, older: timedelta, limit: int) -> list[OutboxCommand]:
+        rows = await self._database.fetch("SELECT * FROM unpublished_commands($1, $2)", older, limit)
+        return [convert(dict(row), OutboxCommand) for row in rows]
+
+    async def commands_published(self, commands: Sequence[OutboxCommand]) -> None:
+        await self._database.fetchval(
+            "SELECT commands_published($1, $2)",
+            [command.workspace_id for command in commands],
+            [command.command_id for command in commands],
+        )
+
+    async def drop_missed_publications(self, limit: int) -> int:
+        return int(await self._database.fetchval("SELECT drop_missed_publications($1)", limit))
 
     async def ensure_event_partitions(self, ahead: timedelta) -> int:
         return int(await self._database.fetchval("SELECT ensure_event_partitions($1)", ahead))

@@ -16,6 +16,7 @@ from autopost_monitor.gateway import Gateway
 from autopost_monitor.leader.periodic import Scheduler
 from autopost_monitor.repair.action_watchdog import ActionMetrics, ActionWatchdog
 from autopost_monitor.repair.gateway import ReconcileGateway
+from autopost_monitor.repair.publications import CommandRelay, MissedPublications
 from autopost_monitor.repair.reconcile import EventReconciliation, ReconcileMetrics, Recount
 from autopost_monitor.repair.recover import Recovery
 from autopost_monitor.repair.stuck_jobs import StuckAfter, StuckMetrics, StuckPosts
@@ -28,6 +29,7 @@ from autopost_monitor.retention.payloads import PayloadRetention
 from autopost_monitor.retention.retain import DeletionBatches, Retention
 
 PARTITION_CHECK = timedelta(hours=1)
+COMMAND_RELAY = timedelta(seconds=2)
 
 
 @asynccontextmanager
@@ -50,6 +52,8 @@ def schedule_queue_jobs(config: MonitorConfig, gateway: Gateway, bus: Bus, sched
     watchdog_interval = timedelta(minutes=config.bot_action_watchdog_interval_minutes)
     scheduler.on_leader("bot actions", watchdog_interval, watchdog.run_once)
     scheduler.on_every_replica("bot actions watch", config.snapshot_interval, ActionMetrics(gateway).run_once)
+    scheduler.on_leader("commands", COMMAND_RELAY, CommandRelay(gateway, bus).run_once)
+    scheduler.on_leader("missed publications", config.recover_interval, MissedPublications(gateway).run_once)
     scheduler.on_leader("partitions", PARTITION_CHECK, lambda: gateway.ensure_event_partitions(config.partitions_ahead))
 
 

@@ -7,10 +7,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from db.support.builders import Tenant, permanent, sent
+from db.support.builders import Tenant, permanent, sent, transient
 from db.support.circuits import no_answer
 from db.support.operators import Operator, dead, refused
 from db.support.operators import held as held_by_doubt
+from db.support.publications import Publisher
 from db.support.shop_bot import make_bot
 from harness.databases import Database
 from harness.eventually import eventually
@@ -144,6 +145,28 @@ async def expired_actions(tenant: Tenant, count: int) -> None:
     )
 
 
+async def failed_publications(tenant: Tenant, count: int) -> None:
+    for nth in range(count):
+        publisher = await Publisher.create(tenant)
+        await publisher.begun(f"ad {nth}", owner="ann")
+        await tenant.commit(permanent(await tenant.claim_one(), code="message_too_long"))
+
+
+async def paused_publications(tenant: Tenant, count: int) -> None:
+    for nth in range(count):
+        publisher = await Publisher.create(tenant)
+        await publisher.begun(f"ad {nth}", owner="ann")
+        await tenant.commit(transient(await tenant.claim_one(), ambiguous=True))
+
+
+async def late_publication(tenant: Tenant, seconds: int) -> None:
+    publisher = await Publisher.create(tenant)
+    await publisher.begun()
+    await tenant.db.execute(
+        "UPDATE publications SET scheduled_at = clock_timestamp() - make_interval(secs => $1)", seconds
+    )
+
+
 async def lost_webhook(tenant: Tenant, seconds: int) -> None:
     """The last update came so long ago."""
     await make_bot(tenant)
@@ -196,6 +219,9 @@ ALL: dict[str, tuple[Arrange, Any, int, int, int, dict[str, Any]]] = {
         *(60 * MINUTE, 59 * MINUTE, 61 * MINUTE, 1),
         {"name": "webhook", "code": "not_subscribed"},
     ),
+    "publications_failed": (failed_publications, 2, 1, 2, 2, {"name": "ann", "code": "content"}),
+    "publications_paused": (paused_publications, 2, 1, 2, 2, {"name": "ann", "code": "unconfirmed"}),
+    "publications_late": (late_publication, 5 * MINUTE, 4 * MINUTE, 6 * MINUTE, 1, {"code": "late"}),
     "set_aside": (set_aside, 3, 2, 3, 1, {"name": "claim", "code": "NumericValueOutOfRangeError 22003", "count": 3}),
     "provider_waits": (silenced, 60 * MINUTE, 59 * MINUTE, 61 * MINUTE, 1, {"name": "telegram bot"}),
     "orphan_events": (orphans, 2, 1, 2, 2, {"name": "missing delivery", "count": 1}),

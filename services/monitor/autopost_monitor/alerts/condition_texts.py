@@ -37,6 +37,15 @@ CONDITION_TEXTS: Mapping[str, ConditionText] = {
     "bot_webhook": ConditionText(
         "the platform does not send the bot its updates, and none came", "autopost bot subscriptions"
     ),
+    "publications_failed": ConditionText(
+        "{count} publications have failed", "autopost publication list --status failed"
+    ),
+    "publications_paused": ConditionText(
+        "{count} publications wait for a person", "autopost publication list --status paused"
+    ),
+    "publications_late": ConditionText(
+        "{count} publications are due and not sent", "autopost publication list --status publishing"
+    ),
     "set_aside": ConditionText("{count} jobs fail repeatedly and are set aside"),
     "provider_waits": ConditionText(
         "{count} rate groups or channels must wait for a long time (retry_after of their platform)"
@@ -69,6 +78,9 @@ def thresholds(config: AlertConfig) -> dict[str, Any]:
         "bot_errors": config.alert_bot_errors,
         "bot_actions_expired": config.alert_bot_actions_expired,
         "bot_webhook": _seconds(config.alert_bot_webhook),
+        "publications_failed": config.alert_publications_failed,
+        "publications_paused": config.alert_publications_paused,
+        "publications_late": _seconds(config.alert_publications_late),
         "set_aside": config.alert_set_aside,
         "provider_waits": _seconds(config.alert_provider_wait),
         "orphan_events": config.alert_orphan_events,

@@ -56,6 +56,10 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
     """Alert above this number within an hour."""
     alert_bot_webhook: Duration | None = timedelta(hours=1)
     """How long no update came, while the platform does not send them to the webhook of the bot."""
+    alert_publications_failed: Count | None = 1
+    alert_publications_paused: Count | None = 1
+    alert_publications_late: Duration | None = timedelta(minutes=5)
+    """How long a publication is due and not sent."""
     alert_set_aside: Count | None = 3
     """Consecutive failures of one kind of work in one workspace."""
     alert_provider_wait: Duration | None = timedelta(hours=1)
