@@ -23,11 +23,12 @@ RUN uv pip install --no-cache --compile-bytecode --no-deps --python /opt/autopos
 FROM tools AS build-cli
 COPY db/ db/
 COPY libs/ libs/
+COPY services/bot/ services/bot/
 COPY cli/ cli/
 # The lock of everything is the constraint: of it, the command's own needs are installed, versions and hashes held.
 RUN uv pip install --no-cache --compile-bytecode --python /opt/autopost \
     --constraint requirements/dev.txt --build-constraint requirements/dev.txt \
-    ./libs/contracts ./libs/runtime ./libs/adapters ./cli
+    ./libs/contracts ./libs/runtime ./libs/adapters ./services/bot ./cli
 
 FROM python:3.11-slim AS base
 ENV PATH=/opt/autopost/bin:$PATH \

@@ -70,6 +70,9 @@ def replay(
         if handled.outcome == "gathered":
             waiting[handled.update.key] = handled.update
             continue
+        if handled.outcome == "answered":  # before, by somebody else: the conversation stayed as it was
+            conversation = after(conversation, handled.update)
+            continue
         ruleset = rulesets.get(handled.ruleset)
         if ruleset is None:
             yield Difference(handled.update.key, "ruleset", handled.ruleset, None)

@@ -106,6 +106,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_turns: Annotated[int, Meta(gt=0)] = 5
     fallback: Fallback = Fallback()
     escalation: EscalationSettings = EscalationSettings()
+    answer_in: tuple[str, ...] = ("dialog",)
+    """The kinds of chats that are answered; ingest marks the updates of others."""
     gather: Annotated[int, Meta(ge=0)] = 0
     late_after: timedelta = timedelta(seconds=30)
     timezone: str = "Europe/Moscow"
