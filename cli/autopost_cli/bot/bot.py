@@ -1,4 +1,4 @@
-"""`autopost bot actions | action start | action update | watch | subscribe | subscriptions | unsubscribe`."""
+"""`autopost bot`: its rules, its chats, and the long-running actions that it shows."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -8,6 +8,8 @@ import click
 import msgspec
 
 from autopost_cli.bot.api import BotApi
+from autopost_cli.bot.rehearse import chat, lint_command, test_command
+from autopost_cli.bot.rules import rules
 from autopost_cli.bot.webhook import subscribe, subscriptions, unsubscribe
 from autopost_cli.operate.operate import print_json, print_table
 from autopost_cli.schema.migrate import JSON
@@ -47,7 +49,7 @@ def bot() -> None:
     """Show and change what the bot does in a chat: long-running actions, and the stream of a chat."""
 
 
-for command in (subscribe, subscriptions, unsubscribe):
+for command in (rules, lint_command, test_command, chat, subscribe, subscriptions, unsubscribe):
     bot.add_command(command)
 
 

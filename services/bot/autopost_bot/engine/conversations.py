@@ -1,11 +1,11 @@
 """Run conversations that are written down, with a clock of their own.
 
-    - name: a return with a wrong number
-      turns:
-        - {say: "Хочу вернуть товар", rule: returns, state: returns_order}
-        - {say: "не помню", outcome: invalid, reply_contains: "номера заказа"}
-        - {wait: 31m}
-        - {say: "брак", outcome: clarified, state: default}
+- name: a return with a wrong number
+  turns:
+    - {say: "Хочу вернуть товар", rule: returns, state: returns_order}
+    - {say: "не помню", outcome: invalid, reply_contains: "номера заказа"}
+    - {wait: 31m}
+    - {say: "брак", outcome: clarified, state: default}
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,6 +58,9 @@ class Dialog:
         self.conversation = Conversation()
         self.at = at
         self.last: Turn | None = None
+        """The last turn with a reply."""
+        self.last_update: Update | None = None
+        self.last_before: Conversation | None = None
         self._count = 0
 
     def wait(self, time: timedelta) -> None:
@@ -85,6 +88,7 @@ class Dialog:
         self.at += timedelta(seconds=1)
         written = int(self.at.timestamp() * 1000)
         update = Update(**{"key": f"m{self._count}", "at": self.at, "provider_ms": written, **given})
+        self.last_update, self.last_before = update, self.conversation
         (turn,) = next_turns(self.ruleset, self.conversation, [update])
         self.conversation = apply(self.conversation, update, turn, self.at)
         if turn.reply is not None:

@@ -90,7 +90,7 @@ class Scenario:
         """From each state, the fewest messages to the end of the scenario."""
         found: dict[str | None, int] = {DEFAULT_STATE: 0}
         while True:
-            more = {
+            more: dict[str | None, int] = {
                 rule.state: 1 + found[rule.next_state]
                 for rule in sorted(self._rules, key=lambda rule: -found.get(rule.next_state, 0))
                 if rule.state in self._states and rule.next_state in found and rule.state not in found
