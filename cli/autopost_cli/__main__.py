@@ -31,7 +31,7 @@ class Commands(click.Group):
         ),
         "bot": (
             "autopost_cli.bot.bot:bot",
-            "Show and change long-running actions in a chat; follow the stream of a chat.",
+            "Rules, chats and webhook of the shop bot; long-running actions in a chat.",
         ),
         "verify": ("autopost_cli.verify.verify:verify", "Check that every delivery matches its events."),
         "why": (

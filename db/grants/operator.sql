@@ -60,6 +60,7 @@ GRANT EXECUTE ON FUNCTION
     verify_queue(uuid, uuid, int, int),
     verify_size(uuid),
     why(text, uuid, int, timestamptz),
+    why_bot_update(uuid, text, text, text),
     why_channel(uuid, uuid[], timestamptz, interval),
     why_delivery(uuid, uuid[], timestamptz, interval, interval)
     TO autopost_operator;

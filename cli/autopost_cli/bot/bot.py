@@ -8,6 +8,9 @@ import click
 import msgspec
 
 from autopost_cli.bot.api import BotApi
+from autopost_cli.bot.chats import chats, release, retry, skip
+from autopost_cli.bot.diff import diff
+from autopost_cli.bot.history import log, unmatched, why
 from autopost_cli.bot.rehearse import chat, lint_command, test_command
 from autopost_cli.bot.rules import rules
 from autopost_cli.bot.webhook import subscribe, subscriptions, unsubscribe
@@ -46,10 +49,12 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group()
 def bot() -> None:
-    """Show and change what the bot does in a chat: long-running actions, and the stream of a chat."""
+    """The shop bot: its rules, its chats, its webhook; long-running actions, and the stream of a chat."""
 
 
-for command in (rules, lint_command, test_command, chat, subscribe, subscriptions, unsubscribe):
+RULES = (rules, lint_command, test_command, chat, diff)
+CHATS = (log, why, unmatched, chats, release, retry, skip)
+for command in (*RULES, *CHATS, subscribe, subscriptions, unsubscribe):
     bot.add_command(command)
 
 

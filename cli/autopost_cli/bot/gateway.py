@@ -73,6 +73,9 @@ class BotGateway:
                 return
             after = rows[-1]["place"]
 
+    async def why(self, key: str) -> list[Row]:
+        return await self._rows("SELECT * FROM why_bot_update($1, $2, $3, $4)", key, *self._signed)
+
     async def unmatched(self, since: datetime, limit: int) -> list[Row]:
         return await self._rows("SELECT * FROM unmatched_texts($1, $2, $3)", since, limit)
 

@@ -82,6 +82,11 @@ def changing(command: Command) -> Command:
     return _with_options(command, OPERATOR, REASON, DRY_RUN, WORKSPACE, DATABASE, JSON)
 
 
+def accessing(command: Command) -> Command:
+    """``command(options, …)``: reads what people wrote, so it is signed by the operator."""
+    return _with_options(command, OPERATOR, REASON, WORKSPACE, DATABASE, JSON)
+
+
 def _with_options(command: Command, *decorators: Callable[[Command], Command]) -> Command:
     @wraps(command)
     def call(**given: Any) -> None:

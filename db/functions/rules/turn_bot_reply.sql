@@ -52,7 +52,7 @@ BEGIN
     _status := CASE WHEN _reply.sent_at IS NOT NULL THEN 'sent'
                     WHEN _reply.failed_at IS NOT NULL THEN 'failed'
                     ELSE 'waiting' END;
-    IF _status <> CASE p_decision WHEN 'retry' THEN 'failed' ELSE 'waiting' END THEN
+    IF (p_decision, _status) NOT IN (('retry', 'failed'), ('skip', 'waiting')) THEN
         RETURN _status;
     END IF;
     IF EXISTS (

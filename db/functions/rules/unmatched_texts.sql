@@ -1,6 +1,6 @@
 -- unmatched_texts(workspace_id, since, limit) -> what customers write and no rule answers, the most frequent first
 --
--- Lower-cased, without punctuation, and masked: numbers, addresses and secrets are not shown.
+-- Lower-cased, without punctuation, and masked: # stands for a number, an address or a secret.
 CREATE OR REPLACE FUNCTION unmatched_texts(p_workspace_id uuid, p_since timestamptz, p_limit int)
 RETURNS TABLE (text text, times bigint, chats bigint, last_at timestamptz)
 LANGUAGE sql
@@ -12,9 +12,8 @@ AS $$
         SELECT l.chat_id, l.ts,
                btrim(regexp_replace(
                    replace(lower(regexp_replace(
-                       regexp_replace(redact(left(l.message_text, 300)), '[^\s@]+@[^\s@]+', '…', 'g'),
-                       '\+?\d[\d ()-]{2,}\d', '…', 'g')), 'ё', 'е'),
-                   '[^[:alnum:]…]+', ' ', 'g')) AS said
+                       replace(redact(left(l.message_text, 300)), '***', '#'), '\d{3,}', '#', 'g')), 'ё', 'е'),
+                   '[^[:alnum:]#]+', ' ', 'g')) AS said
         FROM bot_logs l
         WHERE l.workspace_id = p_workspace_id
           AND l.ts >= p_since

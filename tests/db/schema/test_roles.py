@@ -151,6 +151,7 @@ ROLES = {
         "read_ruleset",
         "turn_bot_reply",
         "unmatched_texts",
+        "why_bot_update",
         "approve_publication",
         "cancel_deliveries",
         "cancel_publication",
