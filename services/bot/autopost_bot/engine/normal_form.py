@@ -29,7 +29,7 @@ def normal_form(text: str) -> str:
     folded = text[:LONGEST].casefold()
     if not _PLAIN.fullmatch(folded):
         folded = _without_accents(folded)
-    words = _GAP.sub(" ", folded.replace("ё", "е")).strip()
+    words = _GAP.sub(" ", folded[:LONGEST].replace("ё", "е")).strip()
     return _one_alphabet(words) if _LATIN.search(words) and _CYRILLIC.search(words) else words
 
 
@@ -41,7 +41,7 @@ def as_russian_layout(text: str) -> str | None:
 
 def _without_accents(folded: str) -> str:
     """Full-width and similar forms become plain ones; accents and invisible characters go."""
-    composed = unicodedata.normalize("NFKC", _INVISIBLE.sub("", folded)).casefold()
+    composed = unicodedata.normalize("NFKC", _INVISIBLE.sub("", folded)).casefold()[:LONGEST]
     letters = unicodedata.normalize("NFKD", composed).replace(*_SHORT_I)
     if not any(map(unicodedata.combining, letters)):
         return letters

@@ -12,6 +12,8 @@ from autopost_bot.engine.keywords import Keyword, Word
 
 SHORTEST = 5
 """Letters of a word in which an error is forgiven: shorter words turn into other words too easily."""
+LONGEST = 64
+"""The work for a word grows with the square of its length."""
 
 
 def one_step_apart(one: str, other: str) -> bool:
@@ -37,9 +39,12 @@ class TypoIndex:
 
     def __init__(self, keywords: Iterable[Keyword]) -> None:
         self._index: dict[str, list[tuple[Keyword, int]]] = {}
+        self._longest = 0
+        """Letters of the longest such word."""
         for keyword in keywords:
             for place, word in enumerate(_words(keyword)):
-                if len(word.letters) >= SHORTEST:
+                if SHORTEST <= len(word.letters) <= LONGEST:
+                    self._longest = max(self._longest, len(word.letters))
                     for variant in _variants(word.letters):
                         self._index.setdefault(variant, []).append((keyword, place))
 
@@ -52,8 +57,9 @@ class TypoIndex:
                 yield from (keyword for keyword, place in self._candidates(word) if _matches(keyword, place, words, at))
 
     def _candidates(self, word: str) -> Iterator[tuple[Keyword, int]]:
-        """By the whole word, and by each beginning of it, for keywords that are beginnings."""
-        for length in range(SHORTEST - 1, len(word) + 1):
+        """By the whole word, and by each beginning of it, for keywords that are beginnings. What is longer than any
+        keyword with a letter too many is not looked up: a word of a thousand letters would take a second."""
+        for length in range(SHORTEST - 1, min(len(word), self._longest + 1) + 1):
             for variant in _variants(word[:length]):
                 yield from self._index.get(variant, ())
 
