@@ -309,6 +309,7 @@ async def test_what_is_no_update_is_refused_with_its_event(hook: Hook, body: byt
         (b'{"update_type": "x", "text": "a", "text": "b"}', "b"),
         (b'{"update_type": "x", "text": NaN}', None),
         (b'{"update_type": "x", "text": 1e999}', "1e999"),
+        (b'{"update_type": "x", "text": -1e-300}', "-1e-300"),
         (b'{"update_type": "x", "text": ' + b"9" * 5000 + b"}", "9" * 5000),
         (b'\xef\xbb\xbf{"update_type": "x", "text": "a"}', "a"),
     ],

@@ -36,6 +36,8 @@ def refused(body: bytes) -> tuple[str | None, str]:
         (b'{"text": "a", "meta": {"n": [Infinity]}}', "meta.n[0]", "Infinity"),
         (b'{"text": "a", "meta": {"n": -Infinity}}', "meta.n", "-Infinity"),
         (b'{"text": "a", "meta": {"n": 1e999}}', "meta.n", "out of range"),
+        (b'{"text": "a", "meta": {"n": [' + b"1e308," * 400 + b"0]}}", None, "100000 digits without their exponents"),
+        (b'{"text": "a", "meta": {"n": [' + b"1e-308," * 400 + b"0]}}", None, "100000 digits without their exponents"),
         (b'{"text": "a", "meta": {"n": 12345678901234567890}}', "meta.n", "digits"),
         (b'{"text": "a", "meta": {"n": -' + b"9" * 100_000 + b"}}", "meta.n", "digits"),
         (b'{"text": "a", "meta": ' + b'{"a":' * 33 + b"1" + b"}" * 33 + b"}", "meta" + ".a" * 31, "deeper"),

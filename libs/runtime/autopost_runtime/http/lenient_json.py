@@ -9,7 +9,11 @@ import math
 import re
 from typing import Any
 
+from autopost_runtime.http.strict_json import zeros_of
+
 MOST_DIGITS = 18
+MOST_ZEROS = 64
+"""Of a number with an exponent; one with more stays text, because the database would write all of them."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
@@ -42,7 +46,8 @@ def _whole(digits: str) -> int | str:
 
 
 def _real(digits: str) -> float | str:
-    return number if math.isfinite(number := float(digits)) else digits
+    number = float(digits)
+    return number if math.isfinite(number) and zeros_of(number) <= MOST_ZEROS else digits
 
 
 _decoder = json.JSONDecoder(parse_int=_whole, parse_float=_real, parse_constant=lambda name: None, strict=False)

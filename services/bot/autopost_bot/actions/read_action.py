@@ -1,12 +1,11 @@
 """Read the body of a start or an update. Unknown fields are ignored, so that newer callers keep working."""
 
-import math
 from typing import Any
 
 import msgspec
 from autopost_contracts.ids import WorkspaceId
 from autopost_runtime.http.problem import HttpProblem
-from autopost_runtime.http.strict_json import InvalidJson, check_json
+from autopost_runtime.http.strict_json import InvalidJson, check_json, zeros_of
 
 from autopost_bot.access.parameters import LONGEST_ID, check_workspace
 from autopost_bot.access.problems import invalid
@@ -107,6 +106,6 @@ def _more_digits(value: Any) -> int:
         case list():
             return sum(map(_more_digits, value))
         case float() if value:
-            return abs(math.frexp(value)[1]) * 3 // 10
+            return zeros_of(value)
         case _:
             return 0
