@@ -53,7 +53,20 @@ class WebhookChecks:
 
     async def check_due(self) -> None:
         while due := await self._gateway.take_webhook_checks(self._interval, AT_ONCE):
-            await asyncio.gather(*map(self._check, due))
+            await asyncio.gather(*map(self._try, due))
+
+    async def _try(self, check: WebhookCheck) -> None:
+        """A check that fails costs no other bot its own."""
+        try:
+            await self._check(check)
+        except Exception as exc:
+            checks_total.add(1, {"result": "failed"})
+            get_logger().warning(
+                "webhook.unknown",
+                exc_info=None if is_retryable(exc) else exc,
+                workspace_id=str(check.workspace_id),
+                error=type(exc).__name__,
+            )
 
     async def _check(self, check: WebhookCheck) -> None:
         """A bot that cannot be asked is asked again after the interval; what was known of it stays."""
