@@ -15,8 +15,9 @@ OURS = "SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND
 NEVER_ANALYSED = -1
 EMPTY = 0
 HOT = re.compile(
-    r"\b(claim_\w+|commit_\w+|record_progress|take_\w+|end_upload|renew_leases|admit_posts|enqueue_\w+|next_due_at"
+    r"\b(claim_\w+|commit_\w+|record_progress\w*|take_\w+|end_upload|renew_leases|admit_posts|enqueue_\w+|next_due_at"
     r"|due_workspaces|recover_\w+|read_outcomes|ingest_pull_chunk|unseen_pull_items|next_audit_events|relay_lag"
+    r"|change_actions|chat_\w+|list_actions|expire_\w+|forget_uploads|stall_groups|record_probe|store_bot_update"
     r"|retain_\w+|recount|snapshot|status_report|queue_depth|alert_conditions|match_dead_letters|requeue\w*|why\w*)\s*\("
 )
 

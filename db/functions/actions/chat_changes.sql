@@ -43,6 +43,7 @@ AS $$
             WHERE a.workspace_id = p_workspace_id
               AND a.chat_id = p_chat_id
               AND a.seq > p_after
+              AND a.seq > 0
             ORDER BY a.seq
             LIMIT p_limit + 1
         )

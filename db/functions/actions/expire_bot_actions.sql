@@ -13,7 +13,8 @@ CREATE OR REPLACE FUNCTION expire_bot_actions(p_workspace_id uuid, p_max_age int
 RETURNS TABLE (chat text, expired int, seq bigint)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_sort = off
+SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -24,28 +25,35 @@ BEGIN
     INTO _chats
     FROM (
         SELECT c.chat_id
-        FROM bot_actions a
-        JOIN workspaces w
-          ON w.workspace_id = a.workspace_id
-         AND w.status = 'active'
-        JOIN bot_chats c
-          ON c.workspace_id = a.workspace_id
-         AND c.chat_id = a.chat_id
-        WHERE a.workspace_id = p_workspace_id
-          AND a.status = 'processing'
-          AND a.created_at < _before
-        ORDER BY a.created_at
+        FROM (
+            SELECT a.chat_id
+            FROM bot_actions a
+            WHERE a.workspace_id = p_workspace_id
+              AND a.status = 'processing'
+              AND a.created_at < _before
+              AND EXISTS (
+                  SELECT 1 FROM workspaces w WHERE w.workspace_id = p_workspace_id AND w.status = 'active'
+              )
+            ORDER BY a.created_at
+            OFFSET 0
+        ) AS a
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
+            SELECT c.chat_id
+            FROM bot_chats c
+            WHERE c.workspace_id = p_workspace_id
+              AND c.chat_id = a.chat_id
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS c
         LIMIT p_limit
-        FOR NO KEY UPDATE OF c SKIP LOCKED
     ) AS c;
 
-    -- A statement that starts after the lock: it sees an end that was committed meanwhile.
+    -- A statement that starts after the lock: it sees an end that was committed meanwhile, and places do not change.
     RETURN QUERY
     WITH old AS MATERIALIZED (
-        SELECT a.chat_id, a.action_id,
+        SELECT a.place, a.chat_id,
                row_number() OVER (PARTITION BY a.chat_id ORDER BY a.created_at, a.action_id) AS nth
         FROM (
-            SELECT a.chat_id, a.action_id, a.created_at
+            SELECT a.ctid AS place, a.chat_id, a.action_id, a.created_at
             FROM bot_actions a
             WHERE a.workspace_id = p_workspace_id
               AND a.status = 'processing'
@@ -62,17 +70,18 @@ BEGIN
             GROUP BY o.chat_id
             ORDER BY o.chat_id
         ) AS o
+    ), numbered AS MATERIALIZED (
+        SELECT o.place, c.seq - c.expired + o.nth AS seq
+        FROM old o
+        JOIN advanced c USING (chat_id)
     ), ended AS (
         UPDATE bot_actions a
         SET status = 'error',
             payload = coalesce(a.payload, '{}') || '{"error": "timeout"}',
             updated_at = clock_timestamp(),
-            seq = c.seq - c.expired + o.nth
-        FROM old o
-        JOIN advanced c USING (chat_id)
-        WHERE a.workspace_id = p_workspace_id
-          AND a.chat_id = o.chat_id
-          AND a.action_id = o.action_id
+            seq = n.seq
+        FROM numbered n
+        WHERE a.ctid = n.place
         RETURNING a.chat_id, a.action_id, a.action_type, a.created_at
     ), told AS (
         INSERT INTO events (workspace_id, action, result, error, meta)

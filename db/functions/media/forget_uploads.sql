@@ -15,26 +15,30 @@ CREATE OR REPLACE FUNCTION forget_uploads(
 RETURNS void
 LANGUAGE sql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     WITH gone AS MATERIALIZED (
-        SELECT b.blob_ref
-        FROM unnest(p_blob_refs, p_provider_ids) AS g (blob_ref, provider_id)
-        JOIN media_blobs b
-          ON b.workspace_id = p_workspace_id
-         AND b.blob_ref = g.blob_ref
-         AND b.provider = p_provider
-         AND b.bot_id = p_bot_id
-         AND b.file_id = g.provider_id
-        ORDER BY b.blob_ref
-        FOR UPDATE OF b
+        SELECT b.place
+        FROM (
+            SELECT *
+            FROM unnest(p_blob_refs, p_provider_ids) AS g (blob_ref, provider_id)
+            ORDER BY g.blob_ref
+        ) AS g
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
+            SELECT b.ctid AS place
+            FROM media_blobs b
+            WHERE b.workspace_id = p_workspace_id
+              AND b.blob_ref = g.blob_ref
+              AND b.provider = p_provider
+              AND b.bot_id = p_bot_id
+              AND b.file_id = g.provider_id
+            FOR UPDATE
+        ) AS b
     )
     UPDATE media_blobs b
     SET file_id = NULL,
         expires_at = NULL,
         updated_at = clock_timestamp()
     FROM gone g
-    WHERE b.workspace_id = p_workspace_id
-      AND b.blob_ref = g.blob_ref
-      AND b.provider = p_provider
-      AND b.bot_id = p_bot_id
+    WHERE b.ctid = g.place
 $$;

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION retain_bot_actions(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET enable_seqscan = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off
 AS $$
     WITH old AS MATERIALIZED (
         SELECT a.workspace_id, a.chat_id, a.action_id

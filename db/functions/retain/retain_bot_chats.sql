@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION retain_bot_chats(p_keep interval, p_limit int)
 RETURNS int
 LANGUAGE sql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET enable_seqscan = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off
 AS $$
     WITH old AS MATERIALIZED (
         SELECT c.workspace_id, c.chat_id

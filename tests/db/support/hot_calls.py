@@ -55,6 +55,15 @@ WITH message AS (
 ), unanswered AS (
     INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id)
     SELECT $1, 'max', content_hash, content_hash || 'b' FROM message
+), chat AS (
+    INSERT INTO bot_chats (workspace_id, chat_id, changed_at)
+    SELECT $1, content_hash, now() - interval '1 day' FROM message
+), heard AS (
+    INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id, processed_at, seq)
+    SELECT $1, 'max', 'busy', content_hash, now(), row_number() OVER () FROM message
+), acted AS (
+    INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, status, updated_at, seq)
+    SELECT $1, 'busy', content_hash, 'summarize', 'done', now() - interval '1 day', row_number() OVER () FROM message
 ), delivery AS (
     INSERT INTO deliveries (workspace_id, message_id, channel_id, rendering_id, hash_version, content_hash,
                             not_before, created_at, event_count)
@@ -71,6 +80,31 @@ INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action)
 SELECT $1, delivery_id, message_id, channel_id, 'enqueue' FROM delivery
 """
 """$3 deliveries and all that came with them, past the triggers: a burst of posts with media, each to all channels."""
+HEAD = 1_000_000_000
+"""The number of the last change in the busy chat."""
+CHAT = """
+WITH chat AS (
+    INSERT INTO bot_chats (workspace_id, chat_id, seq) VALUES ($1, 'busy', $2)
+)
+INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, seq)
+SELECT $1, 'busy', 'action ' || n, 'summarize', $2 - 3 + n FROM generate_series(1, 3) AS n
+"""
+AWAY = """
+CREATE FUNCTION make_away(p_circuit circuit_state) RETURNS void LANGUAGE sql AS $$
+    UPDATE platform_limits SET circuit = p_circuit, opened_at = now(), probe_at = now()
+$$;
+CREATE FUNCTION trials_of(p_workspace_id uuid, p_rate_group text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM make_away('half');
+    RETURN (SELECT count(*) FROM claim_trial(p_workspace_id, 'telegram', p_rate_group, p_workspace_id));
+END $$;
+CREATE FUNCTION probes_of() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM make_away('open');
+    RETURN (SELECT count(*) FROM take_probes());
+END $$;
+"""
+"""Calls of a time when no platform answers."""
 BLOBS = ["sha256:one", "sha256:two", "sha256:three"]
 ALL_CONDITIONS = "SELECT jsonb_object_agg(substr(proname, 11), 1) FROM pg_proc WHERE starts_with(proname, 'condition_')"
 SEEN = "the text of an earlier post"
@@ -92,6 +126,8 @@ class World:
     pull_endpoint: UUID
     staged: tuple[UUID, UUID, UUID]
     """A post that is being fetched: its workspace, its id and its lease."""
+    actions: UUID
+    """The endpoint of the action API."""
     claims: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -116,6 +152,13 @@ class World:
             "SELECT $1, $2, gen_random_uuid(), '{}' FROM generate_series(1, 10)",
             *(tenant.workspace, sender.endpoint),
         )
+        await pool.execute(AWAY)
+        await pool.execute(CHAT, tenant.workspace, HEAD)
+        actions = await pool.fetchval(
+            "INSERT INTO workspace_endpoints (workspace_id, kind, secret_hash) VALUES ($1, 'bot_api', $2) "
+            "RETURNING endpoint_id",
+            *(tenant.workspace, uuid4().hex * 2),
+        )
         await pool.executemany(
             "INSERT INTO media_origin (workspace_id, blob_ref, origin_url, size_bytes) VALUES ($1, $2, 's3://b/k', 1)",
             [(tenant.workspace, blob) for blob in BLOBS],
@@ -126,7 +169,8 @@ class World:
             "RETURNING workspace_id, post_id, lease_token",
             *(tenant.workspace, sender.endpoint, await _run(tenant)),
         )
-        world = cls(tenant, channels, sender.endpoint, await Cursor.opened(pool), token, pulls, tuple(staged))
+        cursor = await Cursor.opened(pool)
+        world = cls(tenant, channels, sender.endpoint, cursor, token, pulls, tuple(staged), actions)
         for _ in range(IN_FLIGHT // CHANNELS):
             await tenant.enqueue()
         world.claims = await tenant.claim(IN_FLIGHT)
@@ -244,6 +288,18 @@ class World:
                 (fetch[0], fetch[3], fetch[2]),
             ),
             "read_media_origins": Call("SELECT * FROM read_media_origins($1, $2)", (workspace, BLOBS)),
+            **self._of_chats(),
+            **self._of_outages(one),
+            "fail_push": Call("SELECT fail_push($1, $2, 'trace', 'boom')", (workspace, self.endpoint)),
+            "refuse_ingress": Call(
+                "SELECT refuse_ingress($1, $2, 'push', 'ingress_rate_limited', 'rate_limited', '{}', 'trace')",
+                (workspace, self.endpoint),
+            ),
+            "finish_pull": Call("SELECT finish_pull($1, 'feed', $2, 'ok')", (workspace, self.pull_token)),
+            "forget_uploads": Call("SELECT forget_uploads($1, 'telegram', 'bot', $2, $2)", (workspace, BLOBS)),
+            "read_credentials": Call("SELECT * FROM read_credentials($1, 'telegram', '{bot}')", (workspace,)),
+            "learn_bot": Call("SELECT learn_bot($1, 'telegram', 'bot', now(), '17')", (workspace,)),
+            "set_aside": Call("SELECT set_aside($1, 'claim', 1, '1 second', 'Error')", (workspace,)),
             "resolve_endpoint": Call("SELECT * FROM resolve_endpoint('webhook_push', $1)", (uuid4().hex * 2,)),
             "read_signing_secrets": Call("SELECT * FROM read_signing_secrets($1)", (self.endpoint,)),
             "store_bot_update": Call(
@@ -275,6 +331,39 @@ class World:
             "retain_pull_receipts": Call("SELECT retain_pull_receipts('1 hour', 50)", ()),
         }
 
+    def _of_chats(self) -> dict[str, Call]:
+        """In a chat with a long history, of which a little is new."""
+        workspace, acting = self.tenant.workspace, (self.tenant.workspace, self.actions)
+        change = {"call": "start", "chat_id": "busy", "action_id": "action 1", "action_type": "summarize"}
+        started, ended = (json.dumps([change | fields]) for fields in ({}, {"call": "update", "status": "done"}))
+        return {
+            "change_actions, a start": Call("SELECT change_actions($1, $2, $3)", (*acting, started)),
+            "change_actions, an update": Call("SELECT change_actions($1, $2, $3)", (*acting, ended)),
+            "list_actions": Call("SELECT * FROM list_actions($1, 'busy', 200)", (workspace,)),
+            "chat_changes": Call("SELECT * FROM chat_changes($1, 'busy', $2, 50)", (workspace, HEAD - 3)),
+            "chat_changes, far behind": Call("SELECT * FROM chat_changes($1, 'busy', 0, 50)", (workspace,)),
+            "chat_messages": Call("SELECT * FROM chat_messages($1, 'busy', NULL, NULL, 50)", (workspace,)),
+            "chat_heads": Call("SELECT chat_heads($1, '{busy}')", ([workspace],)),
+            "chat_ticket_key": Call("SELECT * FROM chat_ticket_key($1)", (self.actions,)),
+            "expire_bot_actions": Call("SELECT * FROM expire_bot_actions($1, '-1 hour', 50)", (workspace,)),
+            "expire_bot_actions, none is old": Call("SELECT * FROM expire_bot_actions($1, '1 hour', 50)", (workspace,)),
+            "retain_bot_actions": Call("SELECT retain_bot_actions('1 hour', 50)", ()),
+            "retain_bot_actions, none is old": Call("SELECT retain_bot_actions('10 days', 50)", ()),
+            "retain_bot_chats": Call("SELECT retain_bot_chats('1 hour', 50)", ()),
+            "retain_bot_chats, none is old": Call("SELECT retain_bot_chats('10 days', 50)", ()),
+            "take_webhook_checks": Call("SELECT * FROM take_webhook_checks('1 hour', 20)", ()),
+            "note_webhooks": Call("SELECT note_webhooks($1, '[]')", (workspace,)),
+        }
+
+    def _of_outages(self, claim: dict[str, Any]) -> dict[str, Call]:
+        workspace, group = self.tenant.workspace, claim["rate_group"]
+        return {
+            "stall_groups": Call("SELECT stall_groups($1, '{telegram}', $2, '1 second')", ([workspace], [group])),
+            "take_probes": Call("SELECT probes_of()", ()),
+            "record_probe": Call("SELECT record_probe($1, 'telegram', $2, now(), true)", (workspace, group)),
+            "claim_trial": Call("SELECT trials_of($1, $2)", (workspace, group)),
+        }
+
     async def reports(self) -> dict[str, Call]:
         """Calls that count what is live."""
         workspace = self.tenant.workspace
@@ -282,6 +371,11 @@ class World:
             "snapshot": Call("SELECT snapshot($1)", (workspace,)),
             "status_report": Call("SELECT status_report()", ()),
             "stuck_staged_posts": Call("SELECT * FROM stuck_staged_posts('1 minute')", ()),
+            "count_bot_actions": Call("SELECT * FROM count_bot_actions()", ()),
+            "bot_backlog": Call("SELECT * FROM bot_backlog()", ()),
+            "circuit_counts": Call("SELECT * FROM circuit_counts()", ()),
+            "queue_by_workspace": Call("SELECT * FROM queue_by_workspace(10)", ()),
+            "stuck_bot_replies": Call("SELECT * FROM stuck_bot_replies('1 minute')", ()),
             "queue_depth": Call("SELECT * FROM queue_depth()", ()),
             "recount": Call("SELECT * FROM recount($1)", (workspace,)),
             "evaluate_alerts": Call(f"SELECT * FROM evaluate_alerts(({ALL_CONDITIONS}))", ()),
