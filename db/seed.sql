@@ -4,6 +4,7 @@
 --   demo    push  demo-push-secret-for-development     bot  demo-bot-secret-for-development
 --   shop    push  shop-push-secret-for-development     bot  shop-bot-secret-for-development
 --           api   shop-api-secret-for-development
+-- and each for its publications: demo-publications-secret-for-development, shop-publications-secret-for-development
 -- and, for the status page at /status of the monitor, each for its workspace, the last for all of them:
 --   demo-status-token-for-development    shop-status-token-for-development    operator-status-token-for-development
 -- The tokens of the bots are not here: credential_bindings names the environment variable that holds each.
@@ -24,7 +25,13 @@ INSERT INTO workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, i
     ('5f000000-0000-4000-8000-000000000002', '5f000000-0000-4000-8000-0000000000e2', 'bot_webhook',
      encode(sha256('shop-bot-secret-for-development'), 'hex'), 50, '{"name": "shop bot"}'),
     ('5f000000-0000-4000-8000-000000000002', '5f000000-0000-4000-8000-0000000000e3', 'bot_api',
-     encode(sha256('shop-api-secret-for-development'), 'hex'), 50, '{"name": "shop actions"}')
+     encode(sha256('shop-api-secret-for-development'), 'hex'), 50, '{"name": "shop actions"}'),
+    ('0de00000-0000-4000-8000-000000000001', '0de00000-0000-4000-8000-0000000000e4', 'publication_api',
+     encode(sha256('demo-publications-secret-for-development'), 'hex'), 50,
+     '{"name": "demo publications", "scopes": ["draft", "approve", "schedule"]}'),
+    ('5f000000-0000-4000-8000-000000000002', '5f000000-0000-4000-8000-0000000000e4', 'publication_api',
+     encode(sha256('shop-publications-secret-for-development'), 'hex'), 50,
+     '{"name": "shop publications", "scopes": ["draft", "approve", "schedule"]}')
 ON CONFLICT DO NOTHING;
 
 INSERT INTO status_tokens (token_hash, workspace_id, label, created_by, reason, expires_at) VALUES

@@ -9,6 +9,7 @@ GRANT EXECUTE ON FUNCTION
     edit_publication(uuid, uuid, int, jsonb, text),
     list_publications(uuid, timestamptz, timestamptz, text[], uuid, uuid, int),
     orphaned_publications(interval, int),
+    publication_access(uuid, uuid),
     read_publication(uuid, uuid),
     resolve_publication(uuid, uuid, int, text, text, text, text),
     retry_publication(uuid, uuid, int, text, text),

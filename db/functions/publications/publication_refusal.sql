@@ -4,7 +4,8 @@ RETURNS jsonb
 LANGUAGE sql
 STABLE PARALLEL SAFE
 AS $$
-    SELECT jsonb_strip_nulls(jsonb_build_object(
-        'verdict', p_verdict,
-        'publication', CASE WHEN (p_publication).publication_id IS NOT NULL THEN publication_document(p_publication) END))
+    SELECT jsonb_build_object('verdict', p_verdict)
+        || CASE WHEN (p_publication).publication_id IS NOT NULL
+                THEN jsonb_build_object('publication', publication_document(p_publication))
+                ELSE '{}' END
 $$;

@@ -21,11 +21,15 @@ from autopost_ingest.dry_run.media import DryMedia
 from autopost_ingest.gateway import Gateway
 from autopost_ingest.http.bot_webhook import BotWebhook
 from autopost_ingest.http.post_status import PostStatusHandler
+from autopost_ingest.http.publications import PublicationApi
 from autopost_ingest.http.receive import application
 from autopost_ingest.posts.enqueue import Enqueuer
 from autopost_ingest.posts.offload import CALLS_WAITING, Offload
 from autopost_ingest.posts.stored_media import StoredMedia
+from autopost_ingest.publications.access import PublicationCallers
 from autopost_ingest.publications.assembly import publishing
+from autopost_ingest.publications.gateway import PublicationGateway
+from autopost_ingest.publications.prepare import CreativeCompiler
 from autopost_ingest.pull.assembly import pulling
 from autopost_ingest.staging.assembly import downloader_of, fetcher_of, fetching
 from autopost_ingest.staging.gateway import StagedGateway
@@ -64,6 +68,9 @@ async def work(config: IngestConfig, service: Service) -> None:
         app = application(admission, stored_media, enqueuer, dry_runner)
         BotWebhook(admission, gateway, bus, topology).add_to(app)
         PostStatusHandler(admission, staged_gateway).add_to(app)
+        publications = PublicationGateway(database)
+        callers = PublicationCallers(admission, publications)
+        PublicationApi(callers, publications, CreativeCompiler(offload, stored_media), bus, topology).add_to(app)
         service.spawn(admission.refusals.run(), "refusals")
         async with await serve(
             app,

@@ -97,7 +97,7 @@ async def test_a_call_without_an_answer_is_never_repeated_by_itself(publisher):
     assert (shown["status"], shown["pause_code"]) == ("paused", "unconfirmed")
     assert await publisher.call("retry_publication", publication, 2, "bob", "?") == {
         "verdict": "unconfirmed",
-        "publication": {key: value for key, value in shown.items() if value is not None},
+        "publication": shown,
     }
     edited = await publisher.call("edit_publication", publication, 2, "{}", "ann")
     assert edited["verdict"] == "not_editable"

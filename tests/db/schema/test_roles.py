@@ -16,6 +16,7 @@ ROLES = {
         "edit_publication",
         "list_publications",
         "orphaned_publications",
+        "publication_access",
         "read_publication",
         "resolve_publication",
         "retry_publication",

@@ -18,6 +18,8 @@ SECRETS = {
     ("shop", "webhook_push"): "shop-push-secret-for-development",
     ("shop", "bot_webhook"): "shop-bot-secret-for-development",
     ("shop", "bot_api"): "shop-api-secret-for-development",
+    ("demo", "publication_api"): "demo-publications-secret-for-development",
+    ("shop", "publication_api"): "shop-publications-secret-for-development",
 }
 
 

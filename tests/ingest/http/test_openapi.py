@@ -88,7 +88,7 @@ async def test_what_is_served_is_what_is_made_of_the_structs(client: IngestClien
 async def test_it_knows_every_path_of_the_service_and_no_other() -> None:
     """Read from the source: the service is put together in several places."""
     routes = set()
-    for call in calls(autopost_ingest, "add_post", "add_get"):
+    for call in calls(autopost_ingest, "add_post", "add_get", "add_put"):
         path = call.args[0].value if isinstance(call.args[0], ast.Constant) else "/v1/bot/max"
         routes.add((nameless(str(path)), call.func.attr.removeprefix("add_")))  # type: ignore[attr-defined]
 
@@ -105,7 +105,7 @@ async def test_every_status_that_a_refusal_can_have_is_in_it() -> None:
         if call.args and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int)
     }
 
-    written = {int(status) for path in document()["paths"].values() for verb in ("post", "get") if verb in path
+    written = {int(status) for path in document()["paths"].values() for verb in ("post", "get", "put") if verb in path
                for status in path[verb]["responses"]}  # fmt: skip
     assert thrown >= {400, 401, 413}
     assert thrown <= written

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from autopost_contracts.commands import PublishPost
 from autopost_contracts.subjects import Topology
+from autopost_ingest.errors import InvalidPost
 from autopost_ingest.publications.creative import CreativeDraft, media_kind, request_of
-from autopost_runtime.http.problem import HttpProblem
 from autopost_runtime.nats.bus import Done, Message, Poison
 from harness.eventually import eventually
 
@@ -148,7 +148,7 @@ def test_the_kind_of_a_creative_is_that_of_the_media_table(media, kind):
 
 def test_a_medium_has_one_source():
     for medium in ({"type": "photo"}, {"type": "photo", "file_id": "f", "blob_ref": "b"}):
-        with pytest.raises(HttpProblem) as refused:
+        with pytest.raises(InvalidPost) as refused:
             request_of(msgspec.convert({"media": [medium]}, CreativeDraft))
         assert refused.value.field == "creative_draft.media[0]"
 

@@ -20,7 +20,7 @@ TTL = timedelta(seconds=1)
 MAX_ENTRIES = 10_000
 """For hits and for misses each."""
 
-EndpointKind = Literal["webhook_push", "bot_webhook", "pull_source", "bot_api"]
+EndpointKind = Literal["webhook_push", "bot_webhook", "pull_source", "bot_api", "publication_api"]
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):

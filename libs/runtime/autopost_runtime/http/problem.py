@@ -21,10 +21,13 @@ class HttpProblem(Exception):  # noqa: N818  named for what happened
         detail: str = "",
         field: str | None = None,
         headers: Mapping[str, str] | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
+        """``more``: extension members of RFC 9457."""
         super().__init__(f"{status} {title}")
         self.status, self.title, self.detail, self.field = status, title, detail, field
         self.headers = dict(headers or {})
+        self.more = dict(more or {})
 
 
 class Refusal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +47,7 @@ def respond(problem: HttpProblem) -> web.Response:
         body["detail"] = problem.detail
     if problem.field is not None:
         body["field"] = problem.field
+    body |= problem.more
     context = trace.get_current_span().get_span_context()
     if context.is_valid:
         body["trace_id"] = trace.format_trace_id(context.trace_id)

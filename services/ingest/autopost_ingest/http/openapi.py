@@ -14,6 +14,7 @@ from autopost_runtime.http.problem import Refusal
 from autopost_ingest.dry_run.dry_run import DryRun
 from autopost_ingest.http.openapi_answers import Accepted, Duplicate, PostState, Staged, Update
 from autopost_ingest.http.openapi_examples import POSTS, UPDATES
+from autopost_ingest.http.openapi_publications import PUBLICATION_STRUCTS, publication_paths
 
 VERSION = "1"
 TITLE = "autopost ingest"
@@ -28,16 +29,21 @@ REFUSALS = {
     400: "The body or a parameter is invalid, or the request is incomplete.",
     401: "The secret is unknown or missing, or the signature does not match.",
     403: "The workspace is disabled.",
-    404: "No staged post with this id in this workspace.",
+    404: "Nothing with this id in this workspace.",
     408: "The request was not received in time.",
+    409: "The publication is not in a state for this; `code` says why.",
+    412: "The publication has changed since: `version` and ETag are the current ones.",
     413: "The body is larger than the limit of the endpoint.",
     415: "The body is not application/json in UTF-8, or has a Content-Encoding.",
     422: "The body is well-formed, but a value is invalid.",
+    428: "If-Match is missing.",
     429: "The rate limit of this endpoint is exceeded.",
     500: "Internal error; the logs have it under the trace id.",
     503: "The workspace is paused, the database is not available, or the server is at capacity. Retry with the same "
     "`source_ref`: if the post was stored nevertheless, the response is 200 with status duplicate.",
 }
+REFUSED_AS = dict.fromkeys((403, 409, 412), "PublicationRefusal")
+"""422 of a publication is its own: other answers of this status have no such members."""
 BODY = (400, 401, 403, 408, 413, 415, 429, 500, 503)
 WAITS = (429, 503)
 
@@ -55,7 +61,7 @@ def _encoded() -> bytes:
 
 
 def document() -> dict[str, Any]:
-    structs = (PostRequest, Accepted, Staged, Duplicate, DryRun, PostState, Update, Refusal)
+    structs = (PostRequest, Accepted, Staged, Duplicate, DryRun, PostState, Update, Refusal, *PUBLICATION_STRUCTS)
     _, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     return {
         "openapi": "3.1.0",
@@ -84,6 +90,7 @@ def _paths() -> dict[str, Any]:
             "get": _state(),
         },
         "/v1/bot/max": {"post": _bot()},
+        **publication_paths(SECRETS),
         "/openapi.json": {"get": _document()},
     }
 
@@ -156,7 +163,7 @@ def _refusals(*statuses: int) -> dict[str, Any]:
 def _refusal(status: int) -> dict[str, Any]:
     response: dict[str, Any] = {
         "description": REFUSALS[status],
-        "content": {"application/problem+json": {"schema": _ref("schemas", "Refusal")}},
+        "content": {"application/problem+json": {"schema": _ref("schemas", REFUSED_AS.get(status, "Refusal"))}},
     }
     if status in WAITS:
         response["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}

@@ -71,13 +71,13 @@ class Offload:
 
     async def read_post(self, workspace: WorkspaceId, body: bytes) -> PostRequest:
         """Also raises ``HttpProblem``, like ``post_request.read_post``."""
-        if self._workers is None or _is_quickly_read(body):
+        if self._workers is None or is_quickly_read(body):
             return read_post(body)
         return (await self._call(self._workers, read_post_call, body, workspace)).value()
 
     async def read_update(self, workspace: WorkspaceId, body: bytes) -> BotUpdate:
         """Also raises ``InvalidUpdate``, like ``bot_update.read_update``."""
-        if self._workers is None or _is_quickly_read(body):
+        if self._workers is None or is_quickly_read(body):
             return read_update(body)
         return (await self._call(self._workers, read_update_call, body, workspace)).value().update()
 
@@ -137,7 +137,7 @@ class Offload:
             raise AtCapacity("too many large posts of this workspace are being processed; retry later") from None
 
 
-def _is_quickly_read(body: bytes) -> bool:
+def is_quickly_read(body: bytes) -> bool:
     """Counts these signs, because each JSON value has one of them before it."""
     if len(body) <= SMALL_VALUES:
         return True

@@ -3,8 +3,9 @@
 from typing import Annotated, Literal
 
 from autopost_contracts.payload import MediaItem, ParseMode, PostButton, PostRequest
-from autopost_runtime.http.problem import HttpProblem
 from msgspec import Meta, Struct
+
+from autopost_ingest.errors import InvalidPost
 
 MOST_MEDIA = 10
 CreativeMediaType = Literal["photo", "video", "document", "animation"]
@@ -39,13 +40,10 @@ def media_kind(draft: CreativeDraft) -> MediaKind:
 
 
 def request_of(draft: CreativeDraft) -> PostRequest:
+    """Raises ``InvalidPost``."""
     for place, one in enumerate(draft.media):
         if (one.file_id is None) == (one.blob_ref is None):
-            raise HttpProblem(
-                422,
-                f"creative_draft.media[{place}] must have exactly one of file_id and blob_ref",
-                field=f"creative_draft.media[{place}]",
-            )
+            raise InvalidPost(f"creative_draft.media[{place}]", "must have exactly one of file_id and blob_ref")
     return PostRequest(
         text=draft.text or None,
         parse_mode=draft.parse_mode,

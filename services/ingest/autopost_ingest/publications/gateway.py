@@ -1,11 +1,13 @@
 """The calls of publications into the database: one method per function, no other SQL."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from autopost_contracts.ids import ChannelId, PublicationId, WorkspaceId
+import asyncpg
+from autopost_contracts.ids import ChannelId, EndpointId, PublicationId, WorkspaceId
 from autopost_contracts.plan import Profile
 from autopost_runtime.postgres.pool import Database
 from msgspec import Struct, convert
@@ -57,6 +59,13 @@ class Prepared(Struct, frozen=True, kw_only=True):
     profile: Profile | None
 
 
+class PublicationAccess(Struct, frozen=True, kw_only=True):
+    """What an endpoint of publications may do, and its name in events."""
+
+    name: str
+    scopes: frozenset[str]
+
+
 class PublicationGateway:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -102,6 +111,10 @@ class PublicationGateway:
         verdict: BeginVerdict = answer["verdict"]
         return verdict
 
+    async def publication_access(self, workspace: WorkspaceId, endpoint: EndpointId) -> PublicationAccess | None:
+        found = await self._database.fetchval("SELECT publication_access($1, $2)", workspace, endpoint)
+        return convert(found, PublicationAccess | None)
+
     async def draft_publication(self, workspace: WorkspaceId, given: dict[str, Any], by: str) -> dict[str, Any]:
         return await self._answer("draft_publication", workspace, given, by)
 
@@ -134,7 +147,10 @@ class PublicationGateway:
     async def cancel_publication(
         self, workspace: WorkspaceId, publication: PublicationId, version: int | None, by: str, reason: str
     ) -> dict[str, Any]:
-        return await self._answer("cancel_publication", workspace, publication, version, by, reason)
+        given = (workspace, publication, version, by, reason)
+        with suppress(asyncpg.SerializationError):  # its delivery was made at that moment
+            return await self._answer("cancel_publication", *given)
+        return await self._answer("cancel_publication", *given)
 
     async def retry_publication(
         self, workspace: WorkspaceId, publication: PublicationId, version: int, by: str, reason: str

@@ -1,17 +1,15 @@
 """Parse the body of a post: strict JSON, then the fields of ``PostRequest`` and no others."""
 
-import re
 from datetime import UTC
 
 import msgspec
 from autopost_contracts.payload import EARLIEST, LATEST, MediaItem, PostButton, PostRequest, Routing
-from autopost_runtime.config.suggestions import suggest
-from autopost_runtime.http.strict_json import HINT, MAX_HINT_LENGTH, MAX_PATH_LENGTH, InvalidJson, check_json
-from autopost_runtime.http.web import HttpProblem
+from autopost_runtime.http.strict_json import HINT, MAX_HINT_LENGTH, check_json
 from autopost_runtime.secrets.redaction import quoted
 from msgspec.structs import replace
 
 from autopost_ingest.errors import InvalidPost
+from autopost_ingest.request.unreadable import UNREADABLE, unreadable
 
 
 class _WithHint(PostRequest, frozen=True, kw_only=True):
@@ -23,16 +21,12 @@ class _WithHint(PostRequest, frozen=True, kw_only=True):
 _decode = msgspec.json.Decoder(PostRequest).decode
 _decode_with_hint = msgspec.json.Decoder(_WithHint).decode
 _HINT_KEY = f'"{HINT}"'.encode()
-_WHERE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
-_VALUE = re.compile(r"value '(?P<value>.*)'", re.DOTALL)
-_INDEX = re.compile(r"\[[^]]*\]")
 _OBJECTS: dict[str, type[msgspec.Struct]] = {
     "": PostRequest,
     "media": MediaItem,
     "buttons": PostButton,
     "routing": Routing,
 }
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>[^`]*)`")
 
 
 def read_post(body: bytes) -> PostRequest:
@@ -40,13 +34,8 @@ def read_post(body: bytes) -> PostRequest:
     try:
         check_json(body)
         return _in_utc(_decode(body) if _HINT_KEY not in body else _with_hint(_decode_with_hint(body)))
-    except InvalidJson as exc:
-        raise HttpProblem(400, "Bad Request", exc.reason, field=exc.place or None) from None
-    except msgspec.ValidationError as exc:
-        detail, field = _located(str(exc))
-        raise HttpProblem(400, "Bad Request", detail, field=field) from None
-    except (msgspec.DecodeError, RecursionError) as exc:
-        raise HttpProblem(400, "Bad Request", f"the body is not valid JSON: {quoted(str(exc))}") from None
+    except UNREADABLE as exc:
+        raise unreadable(exc, _OBJECTS) from None
 
 
 def _in_utc(post: PostRequest) -> PostRequest:
@@ -74,20 +63,3 @@ def _hint(raw: msgspec.Raw) -> str | None:
     is_long = type(named) is int  # beyond 64 bits it cannot be encoded
     text = named if isinstance(named, str) else str(named) if is_long else msgspec.json.encode(named).decode()
     return quoted(text, MAX_HINT_LENGTH)
-
-
-def _located(message: str) -> tuple[str, str | None]:
-    """Split the message of msgspec into detail and path."""
-    where = _WHERE.search(message)
-    path = where["path"] if where else ""
-    detail = _WHERE.sub("", message)
-    if unknown := _UNKNOWN.search(detail):
-        detail = f"unknown field; {suggest(unknown['name'], _known_fields(path))}"
-        path = f"{path}.{quoted(unknown['name'])}".lstrip(".")
-    detail = _VALUE.sub(lambda found: f"value {quoted(found['value'])!r}", detail)
-    return detail, path[:MAX_PATH_LENGTH] or None
-
-
-def _known_fields(path: str) -> tuple[str, ...]:
-    """Field names of the object at ``path``, as in ``media[0]``."""
-    return _OBJECTS[_INDEX.sub("", path)].__struct_fields__
