@@ -3,8 +3,8 @@
 -- thresholds   {"dead", "failed_permanent", "paused_channels", "cooled_groups", "oldest_due", "pull_sources",
 --               "staged_posts", "bot_outbox", "bot_errors", "orphan_events", "relay_lag", "event_partitions",
 --               "refused_claims", "set_aside", "provider_waits", "open_circuits",
---               "bot_actions_expired", "bot_webhook", "publications_failed", "publications_paused",
---               "publications_late"}: numbers,
+--               "bot_actions_expired", "bot_webhook", "bot_inbox", "bot_fallback", "bot_adapter",
+--               "publications_failed", "publications_paused", "publications_late"}: numbers,
 --              durations in seconds; null or missing switches a condition off. And "staged_deadline", in seconds too:
 --              how long the media of a post may take over all its attempts
 -- found        how many things the condition concerns; the function of each condition says what is counted
@@ -31,8 +31,8 @@ AS $$
             pull_sources bigint, staged_posts numeric, bot_outbox numeric, bot_errors bigint, orphan_events bigint,
             relay_lag numeric, event_partitions numeric, refused_claims numeric, staged_deadline numeric,
             set_aside bigint, provider_waits numeric, open_circuits bigint,
-            bot_actions_expired bigint, bot_webhook numeric, publications_failed bigint, publications_paused bigint,
-            publications_late numeric)
+            bot_actions_expired bigint, bot_webhook numeric, bot_inbox numeric, bot_fallback numeric,
+            bot_adapter bigint, publications_failed bigint, publications_paused bigint, publications_late numeric)
     )
     SELECT 'dead', c.workspace_id, c.found, t.dead, c.since, c.causes
     FROM t, condition_dead(t.dead) AS c
@@ -67,6 +67,15 @@ AS $$
     UNION ALL
     SELECT 'bot_webhook', c.workspace_id, c.found, t.bot_webhook, c.since, c.causes
     FROM t, condition_bot_webhook(make_interval(secs => t.bot_webhook::double precision)) AS c
+    UNION ALL
+    SELECT 'bot_inbox', c.workspace_id, c.found, t.bot_inbox, c.since, c.causes
+    FROM t, condition_bot_inbox(make_interval(secs => t.bot_inbox::double precision)) AS c
+    UNION ALL
+    SELECT 'bot_fallback', c.workspace_id, c.found, t.bot_fallback, c.since, c.causes
+    FROM t, condition_bot_fallback(t.bot_fallback) AS c
+    UNION ALL
+    SELECT 'bot_adapter', c.workspace_id, c.found, t.bot_adapter, c.since, c.causes
+    FROM t, condition_bot_adapter(t.bot_adapter) AS c
     UNION ALL
     SELECT 'publications_failed', c.workspace_id, c.found, t.publications_failed, c.since, c.causes
     FROM t, condition_publications_failed(t.publications_failed) AS c

@@ -69,18 +69,23 @@ class Shop:
         self.bot = bot
         self.db = bot.db
         self.simulator = simulator
-        self._http = http
+        self.http = http
 
     async def control(self, path: str, body: Any) -> None:
-        (await self._http.post(f"{self.simulator}/_sim/{path}", json=body)).raise_for_status()
+        (await self.http.post(f"{self.simulator}/_sim/{path}", json=body)).raise_for_status()
 
-    async def open(self, chats: int = 1, **limits: Any) -> list[str]:
+    async def open(self, chats: int = 1, **columns: Any) -> list[str]:
         """Dialogs without limits of the platform's, unless the test sets some; their ids."""
         ids = [str(7_000 + number) for number in range(chats)]
-        known = [{"platform": "max", "id": int(one), "type": "dialog", "limits": [], **limits} for one in ids]
+        known = [{"platform": "max", "id": int(one), "type": "dialog", "limits": [], **columns} for one in ids]
         await self.control("chats", known)
-        await self.control("tokens", [{"platform": "max", "token": TOKEN, "limits": []}])
+        await self.limit_token(0)
         return ids
+
+    async def limit_token(self, calls: int) -> None:
+        """So many calls in any second; 0 for no limit."""
+        limits = [{"count": calls, "per": 1}] if calls else []
+        await self.control("tokens", [{"platform": "max", "token": TOKEN, "limits": limits}])
 
     async def rule(self, rule_id: str, template: str, mode: str = "contains", **columns: Any) -> None:
         """Answers to its own name, unless the test says otherwise."""
@@ -109,7 +114,7 @@ class Shop:
         await eventually(nothing_left, within=within)
 
     async def log(self) -> list[dict[str, Any]]:
-        answer = await self._http.get(f"{self.simulator}/_sim/log")
+        answer = await self.http.get(f"{self.simulator}/_sim/log")
         return [json.loads(line) for line in answer.text.splitlines() if line]
 
     async def said(self, chat: str | None = None) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from db.support.bots import Bot
 from db.support.builders import Tenant, permanent, sent, transient
 from db.support.circuits import no_answer
 from db.support.operators import Operator, dead, refused
@@ -178,6 +179,51 @@ async def lost_webhook(tenant: Tenant, seconds: int) -> None:
     )
 
 
+async def unanswered_update(tenant: Tenant, seconds: int) -> None:
+    await (await Bot.create(tenant)).arrive()
+    await tenant.db.execute("UPDATE bot_inbox SET ts = ts - $1::interval", timedelta(seconds=seconds))
+
+
+async def not_understood(tenant: Tenant, count: int) -> None:
+    """So many of 24 messages."""
+    await log_turns(tenant, clarified=count, matched=24 - count)
+
+
+async def log_turns(tenant: Tenant, **outcomes: int) -> None:
+    await tenant.db.executemany(
+        "INSERT INTO bot_logs (workspace_id, chat_id, message_text, state_before, state_after, meta) "
+        "VALUES ($1, '7', 'text', 'default', 'default', $2)",
+        [(tenant.workspace, json.dumps({"outcome": one})) for one, count in outcomes.items() for _ in range(count)],
+    )
+
+
+async def test_a_bot_that_understands_nothing_of_a_few_messages_is_no_alert(tenant: Tenant) -> None:
+    await log_turns(tenant, clarified=19, silent=50)
+
+    assert await conditions(tenant, bot_fallback=0.5) == {}
+
+
+async def test_one_reply_that_is_sent_ends_a_row_of_failures(tenant: Tenant) -> None:
+    await bot_errors(tenant, 5)
+    await tenant.db.execute("INSERT INTO events (workspace_id, action) VALUES ($1, 'bot_replied')", tenant.workspace)
+
+    assert await conditions(tenant, bot_adapter=5) == {}
+
+
+async def test_an_unanswered_update_says_what_it_waits_for(tenant: Tenant) -> None:
+    await unanswered_update(tenant, 2 * MINUTE)
+    causes = []
+    for change in (
+        "UPDATE bot_settings SET enabled = false",
+        "UPDATE bot_settings SET enabled = true",
+        "UPDATE platform_limits SET circuit = 'open', opened_at = now(), probe_at = now()",
+    ):
+        await tenant.db.execute(change)
+        causes.append((await conditions(tenant, bot_inbox=MINUTE))["bot_inbox"]["causes"][0]["code"])
+
+    assert causes == ["bot_off", "unanswered", "platform_away"]
+
+
 async def orphans(tenant: Tenant, count: int) -> None:
     await tenant.db.executemany(
         "INSERT INTO missing_references (workspace_id, what, ref, events, first_event_id, first_event_at) "
@@ -214,6 +260,9 @@ ALL: dict[str, tuple[Arrange, Any, int, int, int, dict[str, Any]]] = {
     "bot_outbox": (unsent_reply, 5 * MINUTE, 4 * MINUTE, 6 * MINUTE, 1, {"name": "reply", "code": "timeout"}),
     "bot_errors": (bot_errors, 3, 3, 4, 4, {"name": "reply", "code": "forbidden", "count": 4}),
     "bot_actions_expired": (expired_actions, 5, 5, 6, 6, {"name": "summarize", "code": "timeout", "count": 6}),
+    "bot_inbox": (unanswered_update, MINUTE, 50, 70, 1, {"name": "update", "code": "unanswered"}),
+    "bot_fallback": (not_understood, 0.5, 12, 13, 13, {"name": "message", "code": "clarified", "count": 13}),
+    "bot_adapter": (bot_errors, 5, 4, 5, 5, {"name": "reply", "code": "forbidden", "count": 5}),
     "bot_webhook": (
         lost_webhook,
         *(60 * MINUTE, 59 * MINUTE, 61 * MINUTE, 1),
@@ -254,7 +303,7 @@ async def test_from_its_threshold_on_a_condition_holds_and_names_its_first_cause
 @pytest.mark.parametrize("condition", ALL)
 async def test_a_condition_that_is_switched_off_never_holds(tenant: Tenant, condition: str) -> None:
     arrange, _, _, enough, *_ = ALL[condition]
-    await arrange(tenant, enough * 2)
+    await arrange(tenant, enough)
 
     assert await conditions(tenant, **{condition: None}) == {}
     assert await conditions(tenant) == {}

@@ -36,6 +36,9 @@ def test_the_defaults_are_those_of_the_documents() -> None:
         ("bot_age", "7m", "bot_outbox", 420),
         ("bot_errors", "7", "bot_errors", 7),
         ("bot_actions_expired", "7", "bot_actions_expired", 7),
+        ("bot_inbox", "7m", "bot_inbox", 420),
+        ("bot_fallback", "0.7", "bot_fallback", 0.7),
+        ("bot_adapter", "7", "bot_adapter", 7),
         ("bot_webhook", "7m", "bot_webhook", 420),
         ("publications_failed", "7", "publications_failed", 7),
         ("publications_paused", "7", "publications_paused", 7),
@@ -49,7 +52,7 @@ def test_the_defaults_are_those_of_the_documents() -> None:
     ],
 )
 def test_a_variable_is_the_threshold_of_its_condition_alone(
-    variable: str, text: str, condition: str, threshold: int
+    variable: str, text: str, condition: str, threshold: float
 ) -> None:
     assert thresholds(read(**{variable: text})) == thresholds(read()) | {condition: threshold}
 

@@ -173,7 +173,7 @@ def _span_of(job: ReplyJob) -> AbstractContextManager[object]:
     if not telemetry.exporting():
         return nullcontext()
     return telemetry.tracer().start_as_current_span(
-        "reply",
+        "send",
         context=telemetry.context_from(job.traceparent),
         attributes={
             "autopost.workspace_id": str(job.chat.workspace_id),

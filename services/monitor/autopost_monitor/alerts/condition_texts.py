@@ -34,6 +34,13 @@ CONDITION_TEXTS: Mapping[str, ConditionText] = {
     "bot_actions_expired": ConditionText(
         "{count} actions of bots ran into their timeout within an hour", "autopost bot actions"
     ),
+    "bot_inbox": ConditionText("{count} messages of customers are unanswered", "autopost bot chats"),
+    "bot_fallback": ConditionText(
+        "the bot did not understand {count} messages within an hour", "autopost bot unmatched"
+    ),
+    "bot_adapter": ConditionText(
+        "the last {count} replies of the bot failed for the same reason", "autopost bot chats"
+    ),
     "bot_webhook": ConditionText(
         "the platform does not send the bot its updates, and none came", "autopost bot subscriptions"
     ),
@@ -77,6 +84,9 @@ def thresholds(config: AlertConfig) -> dict[str, Any]:
         "bot_outbox": _seconds(config.alert_bot_age),
         "bot_errors": config.alert_bot_errors,
         "bot_actions_expired": config.alert_bot_actions_expired,
+        "bot_inbox": _seconds(config.alert_bot_inbox),
+        "bot_fallback": config.alert_bot_fallback,
+        "bot_adapter": config.alert_bot_adapter,
         "bot_webhook": _seconds(config.alert_bot_webhook),
         "publications_failed": config.alert_publications_failed,
         "publications_paused": config.alert_publications_paused,

@@ -54,6 +54,12 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
     """Alert above this number within ten minutes."""
     alert_bot_actions_expired: MoreThan | None = 5
     """Alert above this number within an hour."""
+    alert_bot_inbox: Duration | None = timedelta(minutes=1)
+    """How long an update of a customer may be unanswered."""
+    alert_bot_fallback: Annotated[float, Meta(ge=0, le=1)] | None = 0.5
+    """Alert above this share of messages within an hour that match no rule, of twenty messages or more."""
+    alert_bot_adapter: Count | None = 5
+    """Consecutive replies that failed for good with the same code."""
     alert_bot_webhook: Duration | None = timedelta(hours=1)
     """How long no update came, while the platform does not send them to the webhook of the bot."""
     alert_publications_failed: Count | None = 1

@@ -1,0 +1,30 @@
+-- condition_bot_adapter(in_a_row) -> the workspaces whose last replies all failed for good, with the same code
+--
+-- Customers who stopped the bot (chat_denied) say nothing about it. One reply that is sent ends the condition, and so
+-- does an hour without replies.
+CREATE OR REPLACE FUNCTION condition_bot_adapter(p_in_a_row bigint)
+RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
+LANGUAGE sql
+STABLE
+AS $$
+    SELECT w.workspace_id, l.failures, l.since,
+           jsonb_build_array(jsonb_build_object('name', 'reply', 'code', l.code, 'count', l.failures))
+    FROM workspaces w
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS failures, min(e.ts) AS since, min(e.code) AS code, count(DISTINCT e.code) AS codes
+        FROM (
+            SELECT e.ts, CASE e.action WHEN 'bot_replied' THEN 'sent' ELSE coalesce(e.error ->> 'code', 'unknown') END AS code
+            FROM events e
+            WHERE e.workspace_id = w.workspace_id
+              AND e.ts > (SELECT clock_timestamp() - interval '1 hour')
+              AND e.action IN ('bot_replied', 'bot_reply_failed')
+              AND e.error ->> 'code' IS DISTINCT FROM 'chat_denied'
+            ORDER BY e.ts DESC
+            LIMIT p_in_a_row
+        ) AS e
+    ) AS l
+    WHERE w.status <> 'disabled'
+      AND l.failures = p_in_a_row
+      AND l.codes = 1
+      AND l.code <> 'sent'
+$$;
