@@ -41,7 +41,7 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "WHERE ch.workspace_id = c.workspace_id\n              AND",
         "WHERE",
     ),
-    "two slots of a group in one call": ("take_slots", "a.turn = 1 AND NOT a.is_away", "NOT a.is_away"),
+    "two slots of a group in one call": ("take_slots", "a.turn = 1 AND NOT a.is_away", "a.is_away IS NOT TRUE"),
     "slots counted over all tenants": (
         "assign_slots",
         "row_number() OVER (PARTITION BY o.group_place ORDER BY",
@@ -60,7 +60,6 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "WHERE",
     ),
     "the limit of a workspace exceeded": ("assign_slots", "WHERE c.workspace_nth <= p_limit", ""),
-    "the limit over all workspaces": ("assign_slots", "OVER (PARTITION BY c.workspace_id ORDER BY", "OVER (ORDER BY"),
     "the room of a claim exceeded": ("assign_slots", "LIMIT p_most", ""),
     "starved behind one who comes first": (
         "assign_slots",
