@@ -27,6 +27,14 @@ def test_l0_a_rule_or_template_that_cannot_be_read():
     assert found(rules(ASK, {**TAKE, "capture": "turns"}), "L0") == [("error", "take")]
 
 
+@pytest.mark.parametrize("wrong", [{"timezone": "Europe/Moskva"}, {"hours": {"mon": [["9", "21:00"]]}}])
+def test_l0_hours_that_cannot_be_read(wrong):
+    hours = {"thu": [["09:00", "21:00"]]}
+    assert found(rules(hours=hours), "L0") == []
+    assert found(rules(**{"hours": hours, **wrong}), "L0") == [("error", None)]
+    assert found(rules(hours={}), "L0") == [("warning", None)]
+
+
 def test_l1_a_rule_that_another_one_always_precedes():
     broad, narrow = keyed("broad", "достав", priority=2), keyed("narrow", "доставка", "доставим", priority=1)
     assert found(rules(broad, narrow), "L1") == [("error", "narrow")]

@@ -55,6 +55,13 @@ def test_an_expired_scenario_is_not_counted_on():
     assert outcomes(chat, ["возврат", "?", "?", "12345", "брак"]) == FIVE
 
 
+def test_the_message_after_the_expiry_is_not_the_fifth_of_the_old_scenario():
+    chat = Chat()
+    outcomes(chat, ["возврат", "?", "?", "?"])
+    chat.wait(minutes=31)
+    assert outcomes(chat, ["доставка", "абракадабра"]) == ["matched", "clarified"]
+
+
 def test_questions_of_a_friendly_customer_are_never_counted():
     texts = ["доставка", "оплата", "гарантия", "адрес", "сбп", "ремонт", "самовывоз", "чек"]
     assert outcomes(Chat(), texts) == ["matched"] * len(texts)

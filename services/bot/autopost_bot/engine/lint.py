@@ -11,11 +11,13 @@ Errors break the bot for somebody; warnings may be meant.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Literal
 
 from msgspec import Struct
 
+from autopost_bot.engine.hours import opens_at
 from autopost_bot.engine.keywords import read_keyword
 from autopost_bot.engine.lint_states import lint_states
 from autopost_bot.engine.match import match
@@ -27,6 +29,7 @@ from autopost_bot.engine.turn import DEFAULT_STATE
 
 INTENTS = ("delivery", "payment", "returns", "warranty", "contacts")
 SHORTEST_KEYWORD = 3
+ANY_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Finding(Struct, frozen=True):
@@ -52,6 +55,7 @@ Row = tuple[str, Literal["error", "warning"], str | None, str]
 def _all(ruleset: Ruleset) -> Iterator[Row]:
     yield from (("L0", "error", None, problem) for problem in ruleset.refused)
     yield from _templates(ruleset)
+    yield from _hours(ruleset)
     for rule in ruleset.rules:
         yield from _own(ruleset, rule)
     yield from _ties(ruleset.rules)
@@ -69,6 +73,16 @@ def _templates(ruleset: Ruleset) -> Iterator[Row]:
         for body in filter(None, (rule.response_template, rule.invalid_template)):
             if problem := _template_problem(ruleset, body):
                 yield "L0", "error", rule.rule_id, f"the template cannot be read: {problem}"
+
+
+def _hours(ruleset: Ruleset) -> Iterator[Row]:
+    settings = ruleset.settings
+    try:
+        if opens_at(settings.hours, settings.timezone, ANY_MOMENT) is None:
+            yield "L0", "warning", None, "hours: operators are never there"
+    except Exception as exc:
+        message = f"hours or timezone cannot be read: {type(exc).__name__}: {str(exc)[:80]}"
+        yield "L0", "error", None, f'{message}; write {{"mon": [["09:00", "21:00"]]}} and an IANA zone'
 
 
 def _template_problem(ruleset: Ruleset, body: str) -> str | None:
