@@ -94,8 +94,8 @@ async def refer_by_staged_post(tenant: Tenant) -> None:
 
 async def refer_by_publication(tenant: Tenant) -> None:
     await tenant.db.execute(
-        "INSERT INTO publications (workspace_id, channel_id, creative_draft, status) "
-        "SELECT $1, channel_id, $2, 'paused' FROM channels",
+        "INSERT INTO publications (workspace_id, channel_id, creative_draft, media_type, status) "
+        "SELECT $1, channel_id, $2, 'photo', 'draft' FROM channels",
         *(tenant.workspace, json.dumps({"blocks": [{"picture": {"blob_ref": CAT}}]})),
     )
 

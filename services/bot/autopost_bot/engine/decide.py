@@ -126,8 +126,8 @@ def _press(talk: Talk) -> Talk | Turn:
     if talk.update.kind != "press":
         return talk
     match talk.update.payload.rsplit(".", 3):
-        case [rule_id, version, token, number] if version.isdecimal() and number.isdecimal():
-            text = _pressed(talk, rule_id, int(version), token, int(number))
+        case [rule_id, version, question, number] if version.isdecimal() and number.isdecimal():
+            text = _pressed(talk, rule_id, int(version), question, int(number))
         case _:
             return talk.turn("ignored")
     if text is None:
@@ -136,9 +136,9 @@ def _press(talk: Talk) -> Talk | Turn:
     return replace(talk, update=replace(talk.update, text=text))
 
 
-def _pressed(talk: Talk, rule_id: str, version: int, token: str, number: int) -> str | None:
+def _pressed(talk: Talk, rule_id: str, version: int, question: str, number: int) -> str | None:
     rule = talk.ruleset.by_id.get(rule_id)
-    if rule is None or rule.version != version or token != talk.now.context.get("token"):
+    if rule is None or rule.version != version or question != talk.now.context.get("token"):
         return None
     buttons = [button for row in rule.buttons for button in buttons_of(row)]
     return buttons[number].text if number < len(buttons) and buttons[number].callback else None
