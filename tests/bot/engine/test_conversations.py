@@ -53,3 +53,14 @@ def test_a_dialog_presses_the_button_with_this_text():
     dialog = Dialog(shop())
     dialog.say("абракадабра")
     assert dialog.press("Доставка").log.matched_rule_id == "delivery"
+
+
+def test_the_conversation_of_the_page_goes_as_it_is_shown():
+    page = (EXAMPLES.parents[1] / "docs" / "bot.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.partition("| Customer | Bot |")[2].splitlines()[2:]]
+    shown = [row for row in rows[: rows.index([""])] if len(row) == 2]
+    dialog = Dialog(shop())
+    assert len(shown) == 5
+    for text, answer in shown:
+        reply = dialog.say(text).reply
+        assert reply is not None and " ".join(reply.text.split()) == answer
