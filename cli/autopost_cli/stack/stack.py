@@ -206,9 +206,9 @@ class Stack:
         programs = [self._program(service, ports) for service in self._services]
         for program in programs:
             await self._keep(program)
+        await self._subscribe_bots()  # before the bot service looks where its updates come to
         for program in programs:
             await self.ready(program.name)
-        await self._subscribe_bots()
 
     async def _subscribe_bots(self) -> None:
         """Never at a real platform: only where the services call the simulator."""

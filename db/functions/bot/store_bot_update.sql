@@ -40,6 +40,7 @@ DECLARE
                                     floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
     _ignored text;
     _seq bigint;
+    _is_stored boolean;
 BEGIN
     SELECT e.ingress_rps, e.enabled, w.status
     INTO _endpoint
@@ -73,7 +74,9 @@ BEGIN
         END IF;
     END IF;
 
-    IF _chat_id <> '' THEN
+    -- Looked at before the chat is locked: copies wait for each other at the gate, and the chat must not wait with them.
+    _is_stored := is_stored_update(p_workspace_id, _chat_id, p_update);
+    IF _chat_id <> '' AND NOT _is_stored THEN
         INSERT INTO bot_chats (workspace_id, chat_id) VALUES (p_workspace_id, _chat_id) ON CONFLICT DO NOTHING;
         SELECT *
         INTO _chat
@@ -81,15 +84,9 @@ BEGIN
         WHERE c.workspace_id = p_workspace_id
           AND c.chat_id = _chat_id
         FOR NO KEY UPDATE;
+        _is_stored := is_stored_update(p_workspace_id, _chat_id, p_update);
     END IF;
-    IF NOT EXISTS (
-        SELECT 1
-        FROM bot_inbox i
-        WHERE i.workspace_id = p_workspace_id
-          AND i.provider = p_update ->> 'provider'
-          AND i.chat_id = _chat_id
-          AND i.provider_message_id = p_update ->> 'key'
-    ) THEN
+    IF NOT _is_stored THEN
         _ignored := why_ignored(_settings, _chat, p_update, _provider_ts);
         IF _chat_id <> '' THEN
             _chat := note_bot_update(_settings, _chat, p_update, _provider_ts, _ignored);
