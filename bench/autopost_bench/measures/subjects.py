@@ -41,6 +41,7 @@ SUBJECTS = (
     Subject("measures.idle_tenants", ("tenants",), repeats=False),
     Subject("measures.against_parent", ("tenants",), repeats=False),
     Subject("measures.stream", ("stream",), repeats=False),
+    Subject("measures.conversations", ("bot",)),
 )
 
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from autopost_bench.report.figures import Figures, spread
 
-Tag = Literal["queue", "dispatch", "ingest", "tenants", "stream"]
-TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest", "tenants", "stream")
+Tag = Literal["queue", "dispatch", "ingest", "tenants", "stream", "bot"]
+TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest", "tenants", "stream", "bot")
 
 
 class Bar(Struct, frozen=True):
@@ -120,6 +120,7 @@ BARS = (
     Bar("stream", "start to another replica, p50 ÷ bare chain", "stream.across.p50", "bare.across.p50", 2.5, 1.5, True),
     Bar("stream", "start to another replica, p99 ÷ bare chain", "stream.across.p99", "bare.across.p99", 3, 2, True),
     Bar("stream", "starts through HTTP ÷ bare commits", "stream.starts", "stream.commits.32_clients", 0.2, 0.4),
+    Bar("bot", "500 written conversations, seconds", "bot.conversations", None, 2, 0.5, True, True),
 )
 
 

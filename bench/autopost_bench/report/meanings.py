@@ -108,4 +108,5 @@ MEANINGS = {
     "starts through HTTP ÷ bare commits": (
         "Actions started per second by 64 callers, against the smallest transactions that the database can make."
     ),
+    "500 written conversations, seconds": ("How long `autopost bot test` takes for 500 of them, with its start."),
 }
