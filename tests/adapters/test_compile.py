@@ -105,6 +105,27 @@ def test_links_that_the_text_lacks_follow_it() -> None:
     assert plan.parts[0].text == "see https://a.example/\n\nhttps://b.example/?x=1&y=2"
 
 
+@pytest.mark.parametrize(
+    ("own", "of_channel", "text", "sent"),
+    [
+        (None, "HTML", "<i>a</i> *b*", "<i>a</i> *b*"),
+        (None, "Markdown", "<i>a</i> *b*", "&lt;i&gt;a&lt;/i&gt; <i>b</i>"),
+        ("HTML", "Markdown", "<i>a</i> *b*", "<i>a</i> *b*"),
+        ("Markdown", "HTML", "**b**", "<b>b</b>"),
+        (None, None, "<i>a</i>", "<i>a</i>"),
+    ],
+)
+def test_the_parse_mode_of_a_channel_is_the_default_of_posts_without_one(
+    own: ParseMode | None, of_channel: ParseMode | None, text: str, sent: str
+) -> None:
+    settings = {} if of_channel is None else {"parse_mode": of_channel}
+
+    plan = compiled("telegram", Content(text=text, parse_mode=own), settings=settings).plan
+
+    assert plan is not None
+    assert plan.parts == (TextPart(text=sent, markup="html" if own or of_channel else "plain"),)
+
+
 @pytest.mark.parametrize("content", [Content(text="a"), Content(text="<b>a</b>", parse_mode="HTML")])
 def test_the_topic_that_a_post_names_is_in_the_plan_where_chats_have_topics(content: Content) -> None:
     telegram = compiled("telegram", content, Flags(thread=7)).plan
