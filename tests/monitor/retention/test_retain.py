@@ -190,6 +190,8 @@ async def test_of_two_replicas_each_guard_acts_once(database: Database, tenant: 
     guards = {
         "recover",
         "bot actions",
+        "commands",
+        "missed publications",
         "partitions",
         "retain",
         "retain events",
