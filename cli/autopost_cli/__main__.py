@@ -33,6 +33,10 @@ class Commands(click.Group):
             "autopost_cli.bot.bot:bot",
             "Rules, chats and webhook of the shop bot; long-running actions in a chat.",
         ),
+        "publication": (
+            "autopost_cli.publication.publication:publication",
+            "Draft, preview, approve and schedule publications; show their calendar.",
+        ),
         "verify": ("autopost_cli.verify.verify:verify", "Check that every delivery matches its events."),
         "why": (
             "autopost_cli.why.why:why",

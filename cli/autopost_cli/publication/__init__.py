@@ -1,0 +1,1 @@
+"""`autopost publication`."""
