@@ -43,13 +43,12 @@ class PublicationApi(msgspec.Struct, frozen=True):
         return {"If-Match": f'"{known}"'}
 
     def _answer(self, method: str, path: str, **given: Any) -> dict[str, Any]:
-        headers: dict[str, str | bytes] = {"Authorization": f"Bearer {self.secret}", **given.pop("headers", {})}
+        headers: dict[str, str] = {"Authorization": f"Bearer {self.secret}", **given.pop("headers", {})}
         if self.operator:
-            headers["X-Operator"] = self.operator.encode()
+            headers["X-Operator"] = self.operator
+        given["headers"] = [(name.encode(), value.encode()) for name, value in headers.items()]  # names are no ASCII
         try:
-            response = httpx.request(
-                method, f"{self.url}/v1/publications{path}", headers=headers, timeout=PATIENCE, **given
-            )
+            response = httpx.request(method, f"{self.url}/v1/publications{path}", timeout=PATIENCE, **given)
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             raise click.ClickException(f"Ingest does not answer at {self.url} ({type(exc).__name__}).") from exc
         if response.is_error:
