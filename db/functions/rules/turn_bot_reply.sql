@@ -33,12 +33,13 @@ BEGIN
     END IF;
     PERFORM 1
     FROM bot_chats c
-    WHERE (c.workspace_id, c.chat_id) IN (
-        SELECT b.workspace_id, b.chat_id
-        FROM bot_outbox b
-        WHERE b.workspace_id = p_workspace_id
-          AND b.reply_id = p_reply_id
-    )
+    WHERE c.workspace_id = p_workspace_id
+      AND c.chat_id IN (
+          SELECT b.chat_id
+          FROM bot_outbox b
+          WHERE b.workspace_id = p_workspace_id
+            AND b.reply_id = p_reply_id
+      )
     FOR NO KEY UPDATE;
     SELECT b.*
     INTO _reply
