@@ -1,4 +1,4 @@
-"""What senders, feeds, templates, customers and platforms write turns up in no log, span, event, alert or answer.
+"""What senders, feeds, templates, customers, callers and platforms write turns up in no log, span, event or answer.
 
 Each field carries a password, a token, a phone number and an e-mail address of its own. Only what a post is stored and
 shown from may hold them: the tables in ``OWN``, and raw payloads in the object store, which are opened with a reason.
@@ -7,11 +7,12 @@ shown from may hold them: the tables in ``OWN``, and raw payloads in the object 
 import asyncio
 import json
 import sys
+import time
 from asyncio.subprocess import PIPE, create_subprocess_exec
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from uuid import UUID
 
 import pytest
@@ -21,6 +22,7 @@ from autopost_contracts.payload import MediaItem, PostButton, PostRequest, Routi
 from autopost_ingest.pull.source_config import Fields
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.http_client import http_client
 from ingest.support.pull_setup import Site
 from msgspec import Struct
 
@@ -30,7 +32,7 @@ from e2e.system import System
 
 OWN = (
     *("messages", "renderings", "staged_posts", "ingress_receipts", "pull_receipts", "pull_cursors"),
-    *("templates", "pull_sources", "bot_inbox", "bot_outbox", "bot_state", "bot_logs", "bot_actions"),
+    *("templates", "pull_sources", "bot_inbox", "bot_outbox", "bot_state", "bot_logs", "bot_actions", "bot_chats"),
 )
 """The tables that hold a post, a template, a source or a conversation itself."""
 
@@ -59,6 +61,10 @@ FIELDS = (
     *("api url", "api secret", "api next", "api body", "api page", "api redirect", "api refused"),
     *("db error", "db late error", "db cursor", "db value", "db refused", "dsn", "dsn away", "dsn wrong", "dsn option"),
     *("telegram answer", "max answer"),
+    *("customer mid", "customer unclear", "customer order", "customer reason", "customer other reason"),
+    *("action chat", "action id", "action type", "action text", "action payload", "action key", "action result"),
+    *("action wrong chat", "action wrong id", "action wrong status", "action wrong workspace", "action unknown field"),
+    *("action broken", "stream chat", "stream ticket", "stream after", "action query", "action secret"),
 )
 OF_A_POST = {
     "text": "text",
@@ -90,6 +96,8 @@ OF_A_POST = {
 FED: set[str] = set()
 """What was written somewhere."""
 BOT_SECRET = "demo-bot-secret-for-development"
+API_SECRET = "shop-api-secret-for-development"
+API_WORKSPACE = "5f000000-0000-4000-8000-000000000002"
 STATUS_TOKEN = "demo-status-token-for-development"
 
 
@@ -226,6 +234,78 @@ async def bring_updates(system: System) -> None:
     hook = f"{system.places['ingest']}/v1/bot/max"
     for content in (*(json.dumps(update).encode() for update in updates for _ in range(2)), words("bot text").encode()):
         await system.http.post(hook, headers={"X-Max-Bot-Api-Secret": BOT_SECRET}, content=content)
+
+
+async def talk_to_the_shop(system: System) -> None:
+    """A return with its order number and its reason, then what the bot has no rule for."""
+    hook = f"{system.places['ingest']}/v1/bot/max"
+    said = (
+        "возврат",
+        f"12345 {words('customer order')}",
+        words("customer reason"),
+        *(f"{word} {words('customer unclear')}" for word in ("фыва", "олдж", "ячсм", "итьб")),
+        "возврат",
+        words("customer other reason"),  # where a number is asked for
+    )
+    for place, text in enumerate(said):
+        update = {
+            "update_type": "message_created",
+            "timestamp": int(time.time() * 1000) + place,
+            "message": {
+                "sender": {"user_id": 11, "name": "Ann"},
+                "recipient": {"chat_id": 11, "chat_type": "dialog"},
+                "body": {"mid": f"{words('customer mid')} {place}", "text": text},
+            },
+        }
+        taken = await system.http.post(hook, headers={"X-Max-Bot-Api-Secret": BOT_SECRET}, json=update)
+        assert taken.status_code == 200
+
+
+async def bring_actions(system: System) -> None:
+    """Successful answers are the caller's own words, as the unknown id is; all others are searched."""
+    api, right = system.stack.urls["bot"], {"Authorization": f"Bearer {API_SECRET}"}
+    good = {
+        "workspaceId": API_WORKSPACE,
+        "chatId": words("action chat"),
+        "actionId": words("action id"),
+        "actionType": mail("action type"),
+        "displayText": f"<b>{words('action text')}</b>",
+        "payload": {"note": words("action payload"), words("action key"): [words("action key")]},
+    }
+    types = (phone("action type"), url("action type")[:64], f"access_token={token('action type')}")
+    starts = [good, *({**good, "actionId": name, "actionType": name} for name in types)]
+    ended = {**good, "actionId": "ended", "actionType": "summarize"}
+    result = {**ended, "status": "error", "payload": {"error": words("action result")}}
+    async with http_client(timeout=30) as own:
+        for call, body in (*(("start", one) for one in [*starts, ended]), ("update", result)):
+            assert (await own.post(f"{api}/api/chat/actions/{call}", headers=right, json=body)).is_success
+        missing = {**result, "actionId": words("action wrong id")}
+        assert (await own.post(f"{api}/api/chat/actions/update", headers=right, json=missing)).status_code == 404
+    for call, changed in (
+        ("start", {"chatId": words("action wrong chat") * 2}),
+        ("start", {"actionId": words("action wrong id") * 2}),
+        ("start", {"actionType": words("action type")}),
+        ("start", {"displayText": [words("action text")]}),
+        ("start", {"payload": words("action payload")}),
+        ("start", {"workspaceId": words("action wrong workspace")}),
+        ("update", {"status": words("action wrong status")}),
+        ("update", {words("action unknown field"): 10**400}),
+    ):
+        answer = await system.http.post(f"{api}/api/chat/actions/{call}", headers=right, json=good | changed)
+        assert 400 <= answer.status_code < 500
+    await system.http.post(f"{api}/api/chat/actions/start", headers=right, content=words("action broken").encode())
+    wrong = {"Authorization": f"Bearer {words('action secret')}"}
+    await system.http.post(f"{api}/api/chat/actions/start", headers=wrong, json=good)
+    chat = quote(words("stream chat"), safe="")
+    for path, query in (
+        (f"/api/chats/{chat}/messages", {"after": words("stream after")}),
+        (f"/api/chats/{chat}/events", {"ticket": words("stream ticket")}),
+        ("/api/chat/actions", {"workspaceId": words("action query"), "chatId": words("action query")}),
+    ):
+        headers = {} if "ticket" in query else right
+        answer = await system.http.get(api + path, params=query, headers=headers)
+        assert 400 <= answer.status_code < 500, path
+    await system.database.execute("SELECT expire_bot_actions($1, '0 s', 100)", UUID(API_WORKSPACE))
 
 
 async def add_feed(system: System, site: Site) -> None:
@@ -437,6 +517,12 @@ async def settled(system: System) -> bool:
     unpulled = await system.database.fetchval(
         "SELECT count(*) FROM pull_sources WHERE pulled_at IS NULL AND workspace_id = $1", UUID(WORKSPACE)
     )
+    unanswered = await system.database.fetchval(
+        "SELECT (SELECT count(*) FROM bot_backlog()) + (SELECT count(*) FROM bot_outbox "
+        "WHERE sent_at IS NULL AND failed_at IS NULL)"
+    )
+    if unanswered:
+        return False
     return not waiting and not staged and not unpulled and await seen(system) == ACTIONS  # a retry may still be sent
 
 
@@ -459,6 +545,8 @@ async def test_what_people_write_turns_up_only_where_posts_are_kept(
         await add_databases(system, site)
         taken = await post_everything(system, site)
         await bring_updates(system)
+        await talk_to_the_shop(system)
+        await bring_actions(system)
         await eventually(lambda: settled(system), within=IN_TIME)
         why = await all_of_why(system)
         pages = await look_around(system)
@@ -511,6 +599,7 @@ CODES = {
 ACTIONS = {
     *("ingress_dedup_dropped", "ingress_payload_rejected", "validation_failed", "message_tag_mismatch"),
     *("media_failed", "failed_permanent", "sent", "pull_failed"),
+    *("bot_action_expired", "bot_escalated", "bot_replied"),
 }
 SIGNS = {
     "logs": b"delivery.attempted",
