@@ -49,6 +49,11 @@ class Counts(Struct, frozen=True, kw_only=True):
     """Changes that all of them are told."""
     started: int = 10_000
     """Actions started through HTTP."""
+    bot_chats: int = 20
+    """Of each of 200 workspaces."""
+    bot_updates: int = 5
+    """Of each chat."""
+    idle_chats: int = 1_000_000
     tenant_repetitions: int = 3
     tenant_period: timedelta = timedelta(seconds=30)
     idle_period: timedelta = timedelta(seconds=20)
@@ -79,6 +84,8 @@ QUICK = Counts(
     idle_streams=5_000,
     fanned_out=15,
     started=3_000,
+    bot_updates=2,
+    idle_chats=100_000,
     tenant_repetitions=1,
     tenant_period=timedelta(seconds=5),
     idle_period=timedelta(seconds=5),

@@ -42,6 +42,7 @@ SUBJECTS = (
     Subject("measures.against_parent", ("tenants",), repeats=False),
     Subject("measures.stream", ("stream",), repeats=False),
     Subject("measures.conversations", ("bot",)),
+    Subject("measures.bot", ("bot",), repeats=False),
 )
 
 

@@ -1,13 +1,15 @@
 """The least that a post can do on its way: a POST, a commit, a JetStream wakeup, a call. Two programs, as ours are two.
 
-``webhook`` takes a POST in, commits one row and wakes; ``caller`` is woken and calls the provider. Each says when it is
-ready, and ends when its standard input does.
+``webhook`` takes a POST in, commits one row and wakes; ``caller`` is woken and calls the provider; ``answerer`` reads
+the row and commits another one before it does, as a bot must. Each says when it is ready, and ends when its standard
+input does.
 """
 
 import asyncio
 import contextlib
 import os
 import sys
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import asyncpg
@@ -21,6 +23,7 @@ STREAM = "BARE"
 SUBJECT = "bare.wakeup"
 DURABLE = "caller"
 TABLE = "CREATE TABLE bare_posts (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL)"
+NEWEST = "SELECT body FROM bare_posts ORDER BY id DESC LIMIT 1"
 INSERT = "INSERT INTO bare_posts (body) VALUES ($1)"
 
 
@@ -55,6 +58,23 @@ async def webhook(database_url: str, nats_url: str, _: str) -> None:
 
 
 async def caller(_: str, nats_url: str, provider: str) -> None:
+    async def nothing() -> None:
+        """A caller has nothing to read."""
+
+    await _calling(nats_url, provider, nothing)
+
+
+async def answerer(database_url: str, nats_url: str, provider: str) -> None:
+    async with asyncpg.create_pool(database_url, min_size=1) as pool:
+
+        async def read_and_commit() -> None:
+            found = await pool.fetchval(NEWEST)
+            await pool.execute(INSERT, found)
+
+        await _calling(nats_url, provider, read_and_commit)
+
+
+async def _calling(nats_url: str, provider: str, before: Callable[[], Awaitable[None]]) -> None:
     client = await nats.connect(nats_url)
     wakeups = await client.jetstream().pull_subscribe_bind(DURABLE, STREAM)
     async with aiohttp.ClientSession() as session:
@@ -63,6 +83,7 @@ async def caller(_: str, nats_url: str, provider: str) -> None:
             while True:
                 with contextlib.suppress(NothingCame):
                     for _ in await wakeups.fetch(1, timeout=5):
+                        await before()
                         async with session.post(provider, json={"chat_id": 1, "text": "woken"}) as answer:
                             await answer.read()
 
@@ -81,4 +102,4 @@ async def _until_told(ready: str) -> None:
 if __name__ == "__main__":
     import uvloop
 
-    uvloop.run({"webhook": webhook, "caller": caller}[sys.argv[1]](*sys.argv[2:5]))
+    uvloop.run({"webhook": webhook, "caller": caller, "answerer": answerer}[sys.argv[1]](*sys.argv[2:5]))

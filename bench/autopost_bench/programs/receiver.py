@@ -18,8 +18,9 @@ from contextlib import asynccontextmanager, suppress
 from autopost_cli.embedded.ports import HOST
 from msgspec import Struct
 
-BODY = b'{"ok":true,"result":{"message_id":1,"date":1,"chat":{"id":1,"type":"channel"}}}'
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+TELEGRAM = b'{"ok":true,"result":{"message_id":1,"date":1,"chat":{"id":1,"type":"channel"}}}'
+MAX = b'{"message":{"recipient":{"chat_id":1},"timestamp":1,"body":{"mid":"mid.1","seq":1,"text":""}}}'
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 CHAT = re.compile(rb'"chat_id": *"?(-?\d+)')
 END = b"\r\n\r\n"
@@ -35,7 +36,8 @@ class Arrival(Struct, frozen=True):
 
 
 class Receiver:
-    def __init__(self, *, remembers: bool = True, silent: str = "") -> None:
+    def __init__(self, *, remembers: bool = True, silent: str = "", body: bytes = TELEGRAM) -> None:
+        self.answer = ANSWER % (len(body), body)
         self.arrivals: list[Arrival] = []
         self._remembers = remembers
         self.silent = silent.encode()
@@ -94,7 +96,7 @@ class Exchange:
             if is_silent:
                 continue
             with suppress(ConnectionError):
-                self._connection.send(ANSWER)
+                self._connection.send(self._receiver.answer)
 
 
 def _ago(told: Sequence[tuple[int, int, bytes]]) -> float:
@@ -108,9 +110,9 @@ def _ago(told: Sequence[tuple[int, int, bytes]]) -> float:
 
 
 @asynccontextmanager
-async def receiving(*, remembers: bool = True, silent: str = "") -> AsyncIterator[Receiver]:
-    """``silent``: how requests begin that it never answers."""
-    receiver = Receiver(remembers=remembers, silent=silent)
+async def receiving(*, remembers: bool = True, silent: str = "", body: bytes = TELEGRAM) -> AsyncIterator[Receiver]:
+    """``silent``: how requests begin that it never answers; ``body``: what it answers the others."""
+    receiver = Receiver(remembers=remembers, silent=silent, body=body)
     listener = socket.create_server((HOST, 0), backlog=1024)
     listener.setblocking(False)
     if sys.platform == "linux":

@@ -23,7 +23,7 @@ from autopost_dispatcher.config import DispatcherConfig
 from autopost_dispatcher.dispatch import poll
 from autopost_dispatcher.gateway import NEVER, Gateway
 from autopost_dispatcher.pipeline import pipeline
-from autopost_runtime.config.load import Secret, load
+from autopost_runtime.config.load import Secret, ServiceConfig, load
 from autopost_runtime.http.client import HttpClient
 from autopost_runtime.lifecycle.service import Service, collect_seldom
 from autopost_runtime.nats.bus import open_bus
@@ -160,7 +160,7 @@ async def replica(
 ) -> AsyncIterator[Replica]:
     """``told`` hears how many it has committed, each time some more are."""
     service = Service("dispatcher")
-    _observe(config)
+    observe(config, "dispatcher")
     async with open_database(config, service) as database, open_bus(config, service) as bus:
         made = Replica(service, config, database, told)
         try:
@@ -180,11 +180,11 @@ async def replica(
             telemetry.shutdown()
 
 
-def _observe(config: DispatcherConfig) -> None:
+def observe(config: ServiceConfig, name: str) -> None:
     """Metrics, ids and log lines as shipped; only what is not an ordinary line is shown."""
     with contextlib.redirect_stdout(_Sink()):
-        logs.setup("dispatcher", config.log_format, config.log_level)
-    telemetry.setup("dispatcher", config)
+        logs.setup(name, config.log_format, config.log_level)
+    telemetry.setup(name, config)
 
 
 class _Sink(io.TextIOBase):
@@ -196,10 +196,10 @@ async def live(config: DispatcherConfig, provider: str, warm: WorkspaceId) -> No
     """The program's life, told through standard input and output."""
     async with HttpClient(limit=config.concurrency) as http:
         sending = _adapters(provider, http, config)
-        async with replica(config, sending, lambda committed: _say(str(committed))) as running:
+        async with replica(config, sending, lambda committed: say(str(committed))) as running:
             await running.warm(warm)
-            _say("ready")
-            lines = await _standard_input()
+            say("ready")
+            lines = await standard_input()
             while line := await lines.readline():
                 if line.strip() == b"go":
                     running.start()
@@ -211,14 +211,14 @@ def _adapters(provider: str, http: HttpClient, config: DispatcherConfig) -> Mapp
     return adapters(http, telegram_url=provider, max_url=provider, timeout=config.provider_timeout)
 
 
-async def _standard_input() -> asyncio.StreamReader:
+async def standard_input() -> asyncio.StreamReader:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     return reader
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     os.write(1, f"{text}\n".encode())
 
 

@@ -121,6 +121,12 @@ BARS = (
     Bar("stream", "start to another replica, p99 ÷ bare chain", "stream.across.p99", "bare.across.p99", 3, 2, True),
     Bar("stream", "starts through HTTP ÷ bare commits", "stream.starts", "stream.commits.32_clients", 0.2, 0.4),
     Bar("bot", "500 written conversations, seconds", "bot.conversations", None, 2, 0.5, True, True),
+    Bar("bot", "update to call, p50 ÷ bare bot chain", "bot.p50", "bare_bot.p50", 2.5, 1.5, True),
+    Bar("bot", "update to call, p99 ÷ bare bot chain", "bot.p99", "bare_bot.p99", 3, 2, True),
+    Bar("bot", "turns in 200 workspaces ÷ bare commits", "bot.turns", "bot.commits.32_clients", 0.25, 0.5),
+    Bar("bot", "cost of a turn beside a million idle chats ÷ without", "bot.turns", "bot.turns_late", 1.3, 1.1, True),
+    Bar("bot", "turns of two replicas ÷ one", "bot.turns_of_two", "bot.turns", 0.95, 1.2),
+    Bar("bot", "one decision with 200 rules, microseconds", "bot.decide", None, 200, 50, True, True),
 )
 
 

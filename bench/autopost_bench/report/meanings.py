@@ -109,4 +109,21 @@ MEANINGS = {
         "Actions started per second by 64 callers, against the smallest transactions that the database can make."
     ),
     "500 written conversations, seconds": ("How long `autopost bot test` takes for 500 of them, with its start."),
+    "update to call, p50 ÷ bare bot chain": (
+        "From the webhook of an idle bot to its call, against the least that any bot must do: take a POST in, commit "
+        "it, wake, read, commit the answer, call."
+    ),
+    "update to call, p99 ÷ bare bot chain": ("The same for the slowest hundredth."),
+    "turns in 200 workspaces ÷ bare commits": (
+        "Updates that one process takes, decides, commits, sends and records per second, when sending itself costs "
+        "nothing."
+    ),
+    "cost of a turn beside a million idle chats ÷ without": (
+        "Whether a turn costs more beside a million chats at rest, a million log lines and 100,000 due chats of a "
+        "paused workspace. 1 is no more."
+    ),
+    "turns of two replicas ÷ one": ("Whether two replicas get in each other's way. 1 is not at all."),
+    "one decision with 200 rules, microseconds": (
+        "How long the engine takes for a text of 200 characters, with 200 rules of ten keywords each."
+    ),
 }
