@@ -1,6 +1,6 @@
 -- What the bot may do.
 GRANT EXECUTE ON FUNCTION
-    bot_backlog(),
+    bot_counts(uuid),
     change_actions(uuid, uuid, jsonb),
     chat_changes(uuid, text, bigint, int),
     chat_heads(uuid[], text[]),

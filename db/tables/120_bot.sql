@@ -112,6 +112,8 @@ CREATE INDEX bot_chats_by_change ON bot_chats (changed_at);
 
 CREATE INDEX bot_chats_by_due ON bot_chats (workspace_id, due_at) WHERE due_at IS NOT NULL;
 
+CREATE INDEX bot_chats_stopped ON bot_chats (workspace_id) WHERE stopped_at IS NOT NULL;
+
 CREATE INDEX bot_chats_by_user ON bot_chats (workspace_id, user_id) WHERE user_id IS NOT NULL;
 
 CREATE TABLE bot_inbox (
@@ -248,6 +250,8 @@ CREATE TABLE bot_state (
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, chat_id)
 );
+
+CREATE INDEX bot_state_handed_over ON bot_state (workspace_id) WHERE state = 'operator';
 
 CREATE INDEX bot_state_by_expiry ON bot_state (expires_at) WHERE expires_at IS NOT NULL;
 

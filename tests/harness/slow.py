@@ -16,6 +16,7 @@ PLACES = (
     "tests/bench/measures/test_drained.py",
     "tests/bench/test_whole.py",
     "tests/bot/actions/test_calls.py",  # a service
+    "tests/bot/conversation/",  # replicas that answer, and some that are killed
     "tests/bot/stream/",
     "tests/cli/",  # starts programs
     "tests/db/actions/",
@@ -33,6 +34,7 @@ PLACES = (
     "tests/db/pull/",
     "tests/db/references/",
     "tests/db/relay/",
+    "tests/db/replies/",
     "tests/db/retain/",
     "tests/db/staging/",
     "tests/db/status/",

@@ -9,7 +9,9 @@
 --              "progress", "attempt", "created_at", "maybe_sent", "sent_ids", trace}. maybe_sent: look for it in the chat
 --              first; sent_ids are messages of other replies, which it is not
 -- updates      else: the oldest unanswered ones, in the order of the provider
--- takes        how often they were taken since the last commit, this time included; a third time is poison
+-- takes        how often they were taken since the last commit, this time included; a third time is poison. Of the chats
+--              that were taken before, one is handed out at a time: else those that were lost together with a poisoned
+--              one would be taken for poison, too
 -- rules_seq    raised by each change of rules and settings: load them anew when it is not the one you have
 -- Guarantees   nothing of a workspace that is paused or whose platform does not answer; of a half circuit one chat
 -- Changes      bot_chats; a reply whose attempts are used up by workers that died -> failed
@@ -60,8 +62,8 @@ BEGIN
         RETURN;
     END IF;
 
-    _chats := ARRAY(
-        SELECT c.chat_id
+    WITH due AS MATERIALIZED (
+        SELECT c.chat_id, c.takes, c.due_at
         FROM bot_chats c
         WHERE c.workspace_id = p_workspace_id
           AND c.due_at <= _now
@@ -69,7 +71,15 @@ BEGIN
         ORDER BY c.due_at
         LIMIT _bot.most
         FOR NO KEY UPDATE SKIP LOCKED
-    );
+    )
+    SELECT coalesce(array_agg(d.chat_id), '{}')
+    INTO _chats
+    FROM (
+        SELECT d.chat_id, d.takes, row_number() OVER (PARTITION BY d.takes > 0 ORDER BY d.due_at) AS nth
+        FROM due d
+    ) AS d
+    WHERE d.takes = 0
+       OR d.nth = 1;
     IF _chats = '{}' THEN
         RETURN;
     END IF;

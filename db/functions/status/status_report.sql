@@ -2,6 +2,7 @@
 --
 -- {"at", "window", "workspaces": as snapshot has them,
 --  "rates":   [{"workspace_id", "platform", "rate_group", "channels", "used", "allowed", "until", "away"}]   calls per second
+--  "bots":    as bot_counts has them
 --  "staged":  [{"workspace_id", "waiting", "oldest_at"}]       accepted, media still to be fetched
 --  "alerts":  [{"alert_id", "workspace_id", "condition", "count", "threshold", "since", "opened_at", "causes"}]   open
 --  "notices": [{"target", "waiting", "oldest_at", "error"}]    of alerts, not delivered yet
@@ -22,6 +23,10 @@ AS $$
             SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.used / coalesce(r.allowed, 1e9) DESC, r.workspace_id,
                                       r.platform, r.rate_group), '[]')
             FROM rates_used(p_workspace_id, '10 seconds') AS r
+        ),
+        'bots', (
+            SELECT coalesce(jsonb_agg(to_jsonb(b) ORDER BY b.workspace_id), '[]')
+            FROM bot_counts(p_workspace_id) AS b
         ),
         'staged', (
             SELECT coalesce(jsonb_agg(to_jsonb(s) ORDER BY s.oldest_at), '[]')

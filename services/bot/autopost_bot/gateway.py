@@ -25,10 +25,16 @@ WAITING = 200
 """Calls of one workspace that wait for a connection; further ones are refused."""
 
 
-class InboxBacklog(Struct, frozen=True):
+class BotCounts(Struct, frozen=True):
+    """A row of ``bot_counts``."""
+
     workspace_id: WorkspaceId
     unanswered: int
-    oldest: datetime
+    oldest_at: datetime | None
+    unsent: int
+    waiting: int
+    handed_over: int
+    stopped: int
 
 
 class TicketEndpoint(Endpoint, frozen=True, kw_only=True):
@@ -73,9 +79,9 @@ class Gateway:
         self._slots = FairSlots(connections, per_holder=max(1, connections // 2), waiting=WAITING)
         self._changes: dict[EndpointId, Batches[dict[str, Any], ActionResult]] = {}
 
-    async def bot_backlog(self) -> list[InboxBacklog]:
-        rows = await self._database.fetch("SELECT * FROM bot_backlog()")
-        return [InboxBacklog(WorkspaceId(row["workspace_id"]), row["unanswered"], row["oldest"]) for row in rows]
+    async def bot_counts(self) -> list[BotCounts]:
+        rows = await self._database.fetch("SELECT * FROM bot_counts()")
+        return [convert(dict(row), BotCounts) for row in rows]
 
     async def resolve_endpoint(self, kind: EndpointKind, secret_hash: str) -> Endpoint | None:
         row = await self._database.fetchrow("SELECT * FROM resolve_endpoint($1, $2)", kind, secret_hash)

@@ -23,7 +23,8 @@ from autopost_contracts.plan import Part
 from autopost_runtime.telemetry import logs
 from bot.support.answering import configured, running_bot
 
-LEASE = timedelta(seconds=2)
+LEASE = timedelta(seconds=4)
+CALL = timedelta(seconds=2.4)
 POINTS = ("taken", "uncommitted", "committed", "accepted", "unrecorded", "recorded", "told")
 """B2, B3, B4 and B5, B6, B7, the end of it, B8: B1 is a poll, B9 and B10 have tests of their own."""
 
@@ -90,7 +91,7 @@ class KilledAdapter:
 
 async def live(url: str, simulator: str, point: str, nth: int) -> None:
     fate = Fate(point, nth)
-    config = configured(url, simulator, bot_lease=LEASE, bot_provider_timeout=timedelta(seconds=1), database_pool=4)
+    config = configured(url, simulator, bot_lease=LEASE, bot_provider_timeout=CALL, database_pool=4)
     wrap = lambda adapter: KilledAdapter(adapter, fate)  # noqa: E731
     async with running_bot(config, gateway_of(fate), wrap=wrap, tell=lambda *_: fate.at("told")):
         await asyncio.Event().wait()

@@ -201,7 +201,7 @@ async def test_what_nobody_answers_is_stored_as_done_with_the_reason(
     assert (answer["verdict"], answer["answer"], row["ignored"]) == ("stored", False, reason)
     assert row["processed_at"] is not None
     assert await bot.tenant.db.fetchval("SELECT count(*) FROM bot_chats WHERE due_at IS NOT NULL") == 0
-    assert await bot.tenant.db.fetchval("SELECT count(*) FROM bot_backlog()") == 0
+    assert await bot.tenant.db.fetchval("SELECT coalesce(sum(unanswered), 0) FROM bot_counts()") == 0
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM bot_settings", "UPDATE bot_settings SET enabled = false"])

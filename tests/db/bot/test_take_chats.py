@@ -130,6 +130,19 @@ async def test_takes_count_what_was_not_committed(bot: Bot) -> None:
     assert taken["takes"] == 1
 
 
+async def test_chats_that_were_lost_together_come_back_one_at_a_time(bot: Bot) -> None:
+    """One of them may be what the worker died of: the others must not be taken for poison with it."""
+    for chat in "abc":
+        await bot.arrive(chat)
+    await bot.take()
+    await bot.expire()
+    await bot.arrive("fresh")
+
+    taken = [{one["chat_id"]: one["takes"] for one in await bot.take()} for _ in range(3)]
+
+    assert taken == [{"a": 2, "fresh": 1}, {"b": 2}, {"c": 2}]
+
+
 async def test_a_paused_workspace_hands_out_nothing_and_all_of_it_afterwards(bot: Bot) -> None:
     keys = [await bot.arrive() for _ in range(3)]
     await bot.db.execute("UPDATE workspaces SET status = 'paused'")

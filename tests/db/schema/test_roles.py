@@ -207,7 +207,7 @@ ROLES = {
         "why_delivery",
     },
     "autopost_bot": {
-        "bot_backlog",
+        "bot_counts",
         "change_actions",
         "chat_changes",
         "chat_heads",

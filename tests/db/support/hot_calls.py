@@ -372,7 +372,7 @@ class World:
             "status_report": Call("SELECT status_report()", ()),
             "stuck_staged_posts": Call("SELECT * FROM stuck_staged_posts('1 minute')", ()),
             "count_bot_actions": Call("SELECT * FROM count_bot_actions()", ()),
-            "bot_backlog": Call("SELECT * FROM bot_backlog()", ()),
+            "bot_counts": Call("SELECT * FROM bot_counts()", ()),
             "circuit_counts": Call("SELECT * FROM circuit_counts()", ()),
             "queue_by_workspace": Call("SELECT * FROM queue_by_workspace(10)", ()),
             "stuck_bot_replies": Call("SELECT * FROM stuck_bot_replies('1 minute')", ()),

@@ -117,7 +117,7 @@ async def test_what_nobody_answers_counts_as_done_and_wakes_nobody(hook: Hook) -
     await hook.post({"update_type": "bot_stopped", "timestamp": 1, "chat_id": 7})
 
     assert [row[3] for row in await hook.inbox()] == [False]
-    assert await hook.client.sql("SELECT count(*) FROM bot_backlog()") == 0
+    assert await hook.client.sql("SELECT coalesce(sum(unanswered), 0) FROM bot_counts()") == 0
     assert hook.client.ear.heard == []
 
 

@@ -49,7 +49,7 @@ def report(**fields: Any) -> dict[str, Any]:
         "channels": [channel()],
     }
     usual: dict[str, Any] = {"at": AT.isoformat(), "window": "00:10:00", "workspaces": [workspace], "rates": []}
-    usual |= {"staged": [], "alerts": [], "notices": [], "relay": {"seconds": 0.5, "events": 3}}
+    usual |= {"bots": [], "staged": [], "alerts": [], "notices": [], "relay": {"seconds": 0.5, "events": 3}}
     return usual | fields
 
 
@@ -102,6 +102,18 @@ def test_nothing_that_others_wrote_becomes_markup() -> None:
     shown = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     assert not re.search(r"<[^>]*\son\w+=", shown)
     assert "style=" not in shown
+
+
+def test_a_workspace_with_a_bot_shows_its_customers() -> None:
+    bot = {"workspace_id": "0de00000-0000-4000-8000-000000000001", "unanswered": 12, "unsent": 3, "waiting": 4}
+    bot |= {"oldest_at": "2026-11-16T12:20:00+00:00", "handed_over": 5, "stopped": 6}
+    viewer = Viewer(label="x", workspace=UUID(int=1), expires_at=AT)
+
+    page = status_page(report(bots=[bot]), viewer)
+
+    for words in ("Unanswered messages", "3 replies to send, 4 chats waiting", "5 with an operator, 6 stopped the bot"):
+        assert words in page
+    assert "Customers of the bot" not in status_page(report(), viewer)
 
 
 def test_what_was_sent_and_held_back_as_twins_lately_is_counted() -> None:

@@ -95,8 +95,8 @@ class TurnLoop:
             known = self._rulesets.known(workspace)
             each = max(1, known.ruleset.settings.gather) if known else 1
             taken = await self._gateway.take_chats(workspace, room, each, self._lease)
-            if len(taken) == room:
-                self._schedule.wake(workspace)
+            if len(taken) == room or any(one.takes > 1 for one in taken):
+                self._schedule.wake(workspace)  # of chats that were lost before, each take has one
             await self._handle(workspace, taken)
             await self._aside.worked(workspace)
         except NoBot:
@@ -117,9 +117,12 @@ class TurnLoop:
         for one in taken:
             if one.reply is not None:
                 self._send(_pending(one, bot))
-        decided = [_decide(one, bot) for one in taken if one.updates]
-        if decided:
-            await self._commit(workspace, decided)
+        fresh = [_decide(one, bot) for one in taken if one.updates and one.takes == 1]
+        if fresh:
+            await self._commit(workspace, fresh)
+        for one in taken:  # after the commit of the others: it may be what its worker died of
+            if one.updates and one.takes > 1:
+                await self._commit(workspace, [_decide(one, bot)])
 
     async def _release(self, workspace: WorkspaceId, taken: Sequence[TakenChat]) -> None:
         chats = [one.chat for one in taken if one.updates or self._stopping.is_set()]

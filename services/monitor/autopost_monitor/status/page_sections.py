@@ -134,6 +134,23 @@ def _rate(group: Row, now: datetime) -> Markup:
     )
 
 
+def bots(of: list[Row], now: datetime) -> Markup | None:
+    """Nothing where no bot answers."""
+    return _listed("Customers of the bot", [_bot(bot, now) for bot in of], "") if of else None
+
+
+def _bot(bot: Row, now: datetime) -> Markup:
+    words = f"{number(bot['unsent'])} replies to send, {number(bot['waiting'])} chats waiting"
+    others = f"{number(bot['handed_over'])} with an operator, {number(bot['stopped'])} stopped the bot"
+    oldest = joined(", the oldest ", ago(bot["oldest_at"], now)) if bot["oldest_at"] else None
+    return tag(
+        "li",
+        tag("span", "Unanswered messages", cls="name"),
+        tag("span", number(bot["unanswered"]), cls="side"),
+        tag("small", words, oldest, " · ", others),
+    )
+
+
 def errors(top: list[Row], now: datetime) -> Markup:
     rows = [
         tag(
