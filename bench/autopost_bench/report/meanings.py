@@ -19,8 +19,11 @@ MEANINGS = {
     ),
     "cost with a long history ÷ without": ("The same with five million deliveries that were sent before."),
     "cost beside a blocked channel ÷ without": ("The same when 100,000 deliveries wait behind a paused channel."),
-    "cost without statistics ÷ with them": (
-        "The same when the database has lost its planner statistics, as after a restore."
+    "cost of a burst without statistics ÷ of a backlog": (
+        "A million waiting deliveries when the database has no planner statistics, as after a restore."
+    ),
+    "cost of a burst with empty ones ÷ of a backlog": (
+        "The same when its statistics are those of an empty queue, as when a burst follows a quiet night."
     ),
     "status page with a long backlog, seconds": (
         "How long the status page takes to show a million waiting deliveries."
