@@ -76,13 +76,17 @@ async def test_every_update_is_answered_once_and_in_order(database: Database, sh
     for turn in range(before):
         await shop.bot.arrive(chats[turn % CHATS], key=f"mid.{turn}", text=f"number {turn}")
 
+    log: list[dict[str, Any]] = []
+    reading = asyncio.create_task(read_log(shop, log))
     async with replicas.running():
         for turn in range(before, TURNS):
             await shop.bot.arrive(chats[turn % CHATS], key=f"mid.{turn}", text=f"number {turn}")
         await shop.settle(TURNS, within=timedelta(minutes=6))
 
+    reading.cancel()
+    log += await shop.log(after=log[-1]["seq"])
     assert sum(replicas.deaths.values()) >= KILLS - REPLICAS, replicas.deaths
-    said, failed = await by_chat(shop), await failed_keys(shop)
+    said, failed = by_chat(log), await failed_keys(shop)
     for place, chat in enumerate(chats):
         wanted = [(f"mid.{turn}", f"number {turn}") for turn in range(place, TURNS, CHATS)]
         assert said[chat] == [TEXTS["escalate"] if key in failed else text for key, text in wanted]
@@ -96,12 +100,19 @@ async def failed_keys(shop: Shop) -> set[str]:
     return {row[0] for row in rows}
 
 
-async def by_chat(shop: Shop) -> dict[str, list[str]]:
+def by_chat(log: list[dict[str, Any]]) -> dict[str, list[str]]:
     said: dict[str, list[str]] = defaultdict(list)
-    for line in await shop.log():
+    for line in log:
         if line["message_ids"]:
             said[str(line["chat"])].append(line["text"])
     return said
+
+
+async def read_log(shop: Shop, log: list[dict[str, Any]]) -> None:
+    """As it grows: the simulator keeps the newest ten thousand lines."""
+    while True:
+        log += await shop.log(after=log[-1]["seq"] if log else 0)
+        await asyncio.sleep(1)
 
 
 async def check_invariants(shop: Shop) -> None:

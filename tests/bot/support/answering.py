@@ -113,8 +113,8 @@ class Shop:
 
         await eventually(nothing_left, within=within)
 
-    async def log(self) -> list[dict[str, Any]]:
-        answer = await self.http.get(f"{self.simulator}/_sim/log")
+    async def log(self, after: int = 0) -> list[dict[str, Any]]:
+        answer = await self.http.get(f"{self.simulator}/_sim/log", params={"after": after})
         return [json.loads(line) for line in answer.text.splitlines() if line]
 
     async def said(self, chat: str | None = None) -> list[str]:
