@@ -518,7 +518,7 @@ async def settled(system: System) -> bool:
         "SELECT count(*) FROM pull_sources WHERE pulled_at IS NULL AND workspace_id = $1", UUID(WORKSPACE)
     )
     unanswered = await system.database.fetchval(
-        "SELECT (SELECT count(*) FROM bot_backlog()) + (SELECT count(*) FROM bot_outbox "
+        "SELECT (SELECT coalesce(sum(unanswered), 0) FROM bot_counts()) + (SELECT count(*) FROM bot_outbox "
         "WHERE sent_at IS NULL AND failed_at IS NULL)"
     )
     if unanswered:

@@ -13,11 +13,12 @@ AS $$
     CROSS JOIN LATERAL (
         SELECT count(*) AS failures, min(e.ts) AS since, min(e.code) AS code, count(DISTINCT e.code) AS codes
         FROM (
-            SELECT e.ts, CASE e.action WHEN 'bot_replied' THEN 'sent' ELSE coalesce(e.error ->> 'code', 'unknown') END AS code
+            SELECT e.ts, coalesce(e.error ->> 'code', 'unknown') AS code
             FROM events e
             WHERE e.workspace_id = w.workspace_id
               AND e.ts > (SELECT clock_timestamp() - interval '1 hour')
-              AND e.action IN ('bot_replied', 'bot_reply_failed')
+              AND e.result = 'error' -- as the index of errors has them
+              AND e.action = 'bot_reply_failed'
               AND e.error ->> 'code' IS DISTINCT FROM 'chat_denied'
             ORDER BY e.ts DESC
             LIMIT p_in_a_row
@@ -26,5 +27,10 @@ AS $$
     WHERE w.status <> 'disabled'
       AND l.failures = p_in_a_row
       AND l.codes = 1
-      AND l.code <> 'sent'
+      AND NOT EXISTS (
+          SELECT 1
+          FROM bot_outbox b
+          WHERE b.workspace_id = w.workspace_id
+            AND b.sent_at > l.since
+      )
 $$;

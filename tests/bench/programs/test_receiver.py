@@ -7,7 +7,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from autopost_bench.programs.receiver import ANSWER, receiving
+from autopost_bench.programs.receiver import receiving
 from autopost_runtime.http.client import HttpClient
 
 REQUEST = b'POST / HTTP/1.1\r\nContent-Length: 27\r\n\r\n{"chat_id":-1001,"text":"x"}'
@@ -21,10 +21,10 @@ async def test_requests_that_come_in_pieces_are_counted_once_each():
         for piece in PIECES:
             writer.write(piece)
             await writer.drain()
-        answers = await reader.readexactly(3 * len(ANSWER))
+        answers = await reader.readexactly(3 * len(receiver.answer))
         writer.close()
 
-    assert answers == ANSWER * 3
+    assert answers == receiver.answer * 3
     assert [arrival.chat for arrival in receiver.arrivals] == ["-1001"] * 3
 
 
@@ -33,10 +33,10 @@ async def test_a_silent_platform_takes_requests_and_answers_none():
         reader, writer = await asyncio.open_connection(*receiver.url.removeprefix("http://").split(":"))
 
         writer.write(REQUEST.replace(b"POST /", b"POST /messages?") + REQUEST)
-        answered = await reader.readexactly(len(ANSWER))
+        answered = await reader.readexactly(len(receiver.answer))
         writer.close()
 
-    assert answered == ANSWER
+    assert answered == receiver.answer
     assert len(receiver.arrivals) == 2
 
 
@@ -55,10 +55,10 @@ async def test_a_call_has_come_when_the_system_has_it():
     async with receiving() as receiver:
         with socket.create_connection(receiver.url.removeprefix("http://").split(":")) as first:
             first.sendall(REQUEST)
-            await asyncio.to_thread(first.recv, len(ANSWER))
+            await asyncio.to_thread(first.recv, len(receiver.answer))
             sent = time.monotonic()
             first.sendall(REQUEST)
             time.sleep(0.2)  # noqa: ASYNC251  the loop that should look is kept from it
-            await asyncio.to_thread(first.recv, len(ANSWER))
+            await asyncio.to_thread(first.recv, len(receiver.answer))
 
     assert receiver.arrivals[-1].at - sent < 0.1

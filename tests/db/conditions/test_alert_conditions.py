@@ -205,7 +205,11 @@ async def test_a_bot_that_understands_nothing_of_a_few_messages_is_no_alert(tena
 
 async def test_one_reply_that_is_sent_ends_a_row_of_failures(tenant: Tenant) -> None:
     await bot_errors(tenant, 5)
-    await tenant.db.execute("INSERT INTO events (workspace_id, action) VALUES ($1, 'bot_replied')", tenant.workspace)
+    await tenant.db.execute(
+        "INSERT INTO bot_outbox (workspace_id, chat_id, inbound_provider_message_id, response_hash, sent_at) "
+        "VALUES ($1, '7', 'mid', '', clock_timestamp())",
+        tenant.workspace,
+    )
 
     assert await conditions(tenant, bot_adapter=5) == {}
 

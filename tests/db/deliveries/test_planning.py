@@ -72,7 +72,10 @@ NOT_MEASURED = {
     *("finish_media_deletion", "mark_media_for_deletion", "mark_orphan_objects", "retain_media_blobs"),
     # few rows per channel; their own plans are not measured yet
     *("begin_publication", "commands_published", "due_publications", "list_publications", "orphaned_publications"),
-    *("read_publication", "unpublished_commands"),
+    *("read_publication", "unpublished_commands", "drop_missed_publications", "publication_access"),
+    # by the key of a chat or a reply; their own plans are not measured yet
+    *("commit_replies", "commit_turns", "due_bot_workspaces", "keep_ruleset", "read_ruleset", "read_turns"),
+    *("record_reply_part", "release_chats", "renew_chats", "take_chats", "take_press_slot", "take_reply_slots"),
     # retention by an index of age, in batches; not measured yet
     *("retain_bot_logs", "retain_bot_outbox", "retain_bot_state", "retain_commands"),
 }
