@@ -10,8 +10,8 @@ Input = TypeVar("Input")
 
 MOST = 2.5
 """Times as long for an input of twice the size: a little over linear, far below quadratic."""
-UNNOTICEABLE = 0.02
-"""Seconds."""
+UNNOTICEABLE = 0.05
+"""Seconds at the size limit, as long as an event loop may be held. Below it caches and page faults decide."""
 HOPELESS = 0.5
 """For an eighth of the size: all of it could take minutes."""
 RUNS = 12
