@@ -90,20 +90,29 @@ CREATE INDEX command_outbox_unpublished ON command_outbox (created_at) WHERE pub
 
 CREATE INDEX command_outbox_published ON command_outbox (published_at) WHERE published_at IS NOT NULL;
 
--- What the owner of a publication is told: once per version and code.
+-- What the owner of a publication is told when it is paused or failed: once per version and code.
 CREATE TABLE publication_notices (
     workspace_id uuid NOT NULL,
     publication_id uuid NOT NULL,
     version int NOT NULL,
     code text NOT NULL,
+    -- Where it goes: telegram:<chat>, mailto:<address> or https://…
     owner text NOT NULL,
+    -- telegram | smtp | webhook: see owner_target.
+    target text NOT NULL,
+    -- What it says, as of when it was written: see write_owner_notice.
+    notice jsonb NOT NULL,
     attempts int NOT NULL DEFAULT 0,
     next_try_at timestamptz NOT NULL DEFAULT now(),
     told_at timestamptz,
+    -- Not tried any more; last_error says why.
+    given_up_at timestamptz,
     last_error text,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, publication_id, version, code),
-    FOREIGN KEY (workspace_id, publication_id) REFERENCES publications ON DELETE CASCADE
+    FOREIGN KEY (workspace_id, publication_id) REFERENCES publications ON DELETE CASCADE,
+    CONSTRAINT target_is_known CHECK (target IN ('telegram', 'smtp', 'webhook'))
 );
 
-CREATE INDEX publication_notices_untold ON publication_notices (next_try_at) WHERE told_at IS NULL;
+CREATE INDEX publication_notices_untold ON publication_notices (next_try_at)
+WHERE told_at IS NULL AND given_up_at IS NULL;

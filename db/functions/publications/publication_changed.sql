@@ -3,6 +3,7 @@
 -- Refuses moves that is_legal_publication_move does not know, and appends the event of each change. So functions and
 -- hand-written statements leave the same log.
 --
+-- Changes   what is paused or failed has a notice for its owner: see write_owner_notice
 -- Appends   publication_drafted | approved | scheduled | due | published | failed | paused | cancelled, by the status
 --           that it has now; meta has publication_id, version, from_status, who made the change, and what it is about
 -- Raises    AP015 on an illegal move
@@ -44,11 +45,8 @@ BEGIN
                 'plan_hash', CASE WHEN NEW.status = 'approved' THEN NEW.approved_plan_hash END,
                 'provider_message_id', NEW.published_message_id,
                 'reason', CASE WHEN NEW.status = 'cancelled' THEN redact(NEW.cancel_reason) END)));
-    IF NEW.status IN ('paused', 'failed') AND NEW.owner IS NOT NULL THEN
-        INSERT INTO publication_notices (workspace_id, publication_id, version, code, owner)
-        VALUES (NEW.workspace_id, NEW.publication_id, NEW.version,
-                coalesce(NEW.pause_code, NEW.last_error ->> 'error_type', 'failed'), NEW.owner)
-        ON CONFLICT DO NOTHING;
+    IF NEW.status IN ('paused', 'failed') THEN
+        PERFORM write_owner_notice(NEW);
     END IF;
     RETURN NULL;
 END $$;

@@ -68,9 +68,7 @@ BEGIN
                     'type', 'publish_post_failed.v1', 'workspace_id', NEW.workspace_id,
                     'publication_id', _ended.publication_id, 'version', _ended.version,
                     'channel_id', NEW.channel_id, 'delivery_id', NEW.delivery_id, 'error_type', _type,
-                    'error', jsonb_strip_nulls(jsonb_build_object(
-                        'category', NEW.last_error ->> 'category', 'scope', NEW.last_error ->> 'scope',
-                        'code', NEW.last_error ->> 'code', 'message', quoted(NEW.last_error ->> 'message', 500))),
+                    'error', shown_error(NEW.last_error),
                     'attempts', NEW.attempt, 'scheduled_at', _ended.scheduled_at,
                     'first_attempt_at', (
                         SELECT min(e.ts)

@@ -20,6 +20,9 @@ from autopost_monitor.gateway import Gateway
 from autopost_monitor.jobs import open_store, schedule_maintenance, schedule_queue_jobs
 from autopost_monitor.leader.leader import Leadership
 from autopost_monitor.leader.periodic import Scheduler
+from autopost_monitor.owners.gateway import OwnerGateway
+from autopost_monitor.owners.notify import OwnerNotifier
+from autopost_monitor.owners.targets import owner_targets
 from autopost_monitor.relay.gateway import RelayGateway
 from autopost_monitor.relay.lag import RelayMetrics
 from autopost_monitor.relay.relay import Relay
@@ -51,6 +54,8 @@ async def work(config: MonitorConfig, service: Service) -> None:
         if config.nats_url:
             schedule_relay(config, service, RelayGateway(database, leadership.holder), bus, scheduler)
         schedule_alerts(config, AlertGateway(database), http, scheduler, gateway)
+        owners = OwnerNotifier(OwnerGateway(database), owner_targets(config, http), config.alert_retry)
+        scheduler.on_leader("notify owners", config.alert_notify, owners.run_once)
         schedule_maintenance(config, database, objects, scheduler, gateway)
         async with await serve(status_app(database), config.http_host, config.http_port) as site:
             get_logger().info("monitor.listening", url=site.url)

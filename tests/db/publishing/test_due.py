@@ -44,7 +44,7 @@ async def test_more_that_is_due_is_due_at_once_and_nothing_is_never(tenant):
 async def test_a_paused_workspace_starts_nothing_and_its_time_may_pass(tenant):
     publisher = await Publisher.create(tenant)
     soon = await publisher.scheduled("soon", late_after="24 hours")
-    gone = await publisher.scheduled("gone", late_after="1 hour", owner="ann")
+    gone = await publisher.scheduled("gone", late_after="1 hour", owner="mailto:ann@shop.example")
     await tenant.db.execute("UPDATE workspaces SET status = 'paused' WHERE workspace_id = $1", tenant.workspace)
     assert (await publisher.due())["due"] == []
     await tenant.db.execute("UPDATE workspaces SET status = 'active' WHERE workspace_id = $1", tenant.workspace)
@@ -55,7 +55,7 @@ async def test_a_paused_workspace_starts_nothing_and_its_time_may_pass(tenant):
     shown = await publisher.show(gone)
     assert (shown["status"], shown["pause_code"]) == ("paused", "missed")
     notices = await tenant.db.fetch("SELECT code, owner FROM publication_notices")
-    assert [tuple(row) for row in notices] == [("missed", "ann")]
+    assert [tuple(row) for row in notices] == [("missed", "mailto:ann@shop.example")]
 
 
 async def test_a_time_there_and_back_again_starts_at_the_last_one_and_once(tenant):

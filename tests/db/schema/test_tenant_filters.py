@@ -42,7 +42,7 @@ WHOLE_INSTALLATION = {
     # any dispatcher asks the platforms of everybody
     *("end_lost_trials", "take_probes"),
     # any replica relays the commands of everybody, and drops what is too late
-    *("drop_missed_publications", "unpublished_commands"),
+    *("drop_missed_publications", "unpublished_commands", "give_up_owner_notices"),
     # a bot belongs to one workspace, so the others are asked; once, for all channels, when the rule itself changes
     *("bind_credential", "template_profile", "learn_bot"),
 }

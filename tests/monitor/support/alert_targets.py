@@ -66,15 +66,15 @@ class FakeWebhook:
 
 
 @contextlib.asynccontextmanager
-async def hook_listening(path: str = "/hook") -> AsyncIterator[FakeWebhook]:
+async def hook_listening(path: str = "/hook", tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeWebhook]:
     hook = FakeWebhook()
     app = web.Application()
     app.router.add_post(path, hook.handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        hook.url = f"http://127.0.0.1:{runner.addresses[0][1]}{path}"
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        hook.url = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}{path}"
         yield hook
     finally:
         await runner.cleanup()

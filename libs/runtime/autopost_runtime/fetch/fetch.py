@@ -1,4 +1,4 @@
-"""Fetch untrusted URLs: never from internal networks, and with time and size limits.
+"""Fetch untrusted URLs, or post to them: never in internal networks, and with time and size limits.
 
 A name is resolved once, every address is checked, and the connection uses one of the checked addresses; there is no
 second look-up. Each redirect is checked the same way. The certificate is verified against the name. Our proxies,
@@ -7,8 +7,8 @@ cookies and credentials are not used.
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from datetime import timedelta
 from pathlib import Path
@@ -105,23 +105,30 @@ class Fetcher:
         limits = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_LIMIT.total_seconds(), sock_read=idle.total_seconds()
         )
-        try:
+        with _failures_named():
             async with asyncio.timeout(within.total_seconds()), self._final(_parsed(url), headers or {}, limits) as got:
                 _refuse_encoded(got)
                 yield Fetched(got, limit)
-        except aiohttp.ClientError as exc:
-            raise _translated(exc) from None
-        except TimeoutError:
-            raise Unfetched("timeout") from None
-        except OSError as exc:
-            raise Unfetched(type(exc).__name__) from None
+
+    async def post(
+        self, url: str, body: bytes, *, within: timedelta, headers: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str]]:
+        """Status and headers of the response; its body is not read. A redirect is not followed: it is a response.
+        Raises ``Unfetched``."""
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_LIMIT.total_seconds())
+        with _failures_named():
+            async with (
+                asyncio.timeout(within.total_seconds()),
+                self._hop("POST", _parsed(url), headers, limits, body) as response,
+            ):
+                return response.status, response.headers
 
     @asynccontextmanager
     async def _final(
         self, url: URL, headers: Mapping[str, str], limits: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         for _ in range(REDIRECTS + 1):
-            async with self._hop(url, headers, limits) as response:
+            async with self._hop("GET", url, headers, limits) as response:
                 if response.status not in _REDIRECTING:
                     yield response
                     return
@@ -133,7 +140,12 @@ class Fetcher:
 
     @asynccontextmanager
     async def _hop(
-        self, url: URL, headers: Mapping[str, str], limits: aiohttp.ClientTimeout
+        self,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+        body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """A new connection for each request: a reused one was checked for another request."""
         connector = aiohttp.TCPConnector(
@@ -152,7 +164,7 @@ class Fetcher:
                 timeout=limits,
                 headers={"User-Agent": "autopost", "Accept-Encoding": "identity"},
             ) as session,
-            session.get(url, headers=headers, allow_redirects=False) as response,
+            session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
         ):
             yield response
 
@@ -239,6 +251,18 @@ def _refuse_encoded(response: aiohttp.ClientResponse) -> None:
     transfer = response.headers.get("Transfer-Encoding", "chunked").strip().lower()
     if coding not in ("", "identity") or transfer not in ("", "identity", "chunked"):
         raise Unfetched("encoded_body", final=True)
+
+
+@contextmanager
+def _failures_named() -> Iterator[None]:
+    try:
+        yield
+    except aiohttp.ClientError as exc:
+        raise _translated(exc) from None
+    except TimeoutError:
+        raise Unfetched("timeout") from None
+    except OSError as exc:
+        raise Unfetched(type(exc).__name__) from None
 
 
 def _translated(exc: aiohttp.ClientError) -> Unfetched:

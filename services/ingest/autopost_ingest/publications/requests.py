@@ -19,6 +19,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.posts.offload import SMALL_VALUES, is_quickly_read
 from autopost_ingest.publications.creative import CreativeDraft, CreativeMedia, media_kind, request_of
+from autopost_ingest.publications.owner import check_owner
 from autopost_ingest.publications.times import zone_named
 from autopost_ingest.request.unreadable import UNREADABLE, Objects, unreadable
 
@@ -63,6 +64,8 @@ class PublicationRequest(Struct, frozen=True, kw_only=True, forbid_unknown_field
     def fields(self) -> dict[str, Any]:
         """For the database. Raises ``InvalidPost``."""
         request_of(self.creative_draft)
+        if isinstance(self.owner, str):
+            check_owner(self.owner)
         if isinstance(self.timezone, str):
             zone_named(self.timezone)
         if isinstance(self.late_after, timedelta) and not timedelta(seconds=1) <= self.late_after <= LONGEST_LATENESS:

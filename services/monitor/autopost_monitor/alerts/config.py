@@ -1,5 +1,7 @@
 """Alert thresholds and targets, from ``AUTOPOST_ALERT_*``. An empty threshold switches its condition off.
 
+The targets also serve notices to owners of publications.
+
 A target is configured by its first variable: ``AUTOPOST_ALERT_TELEGRAM_TOKEN``, ``…_WEBHOOK_URL``, ``…_SMTP_HOST``.
 """
 
@@ -12,6 +14,7 @@ from urllib.parse import urlsplit
 
 from autopost_runtime.config.env_values import Named, is_host
 from autopost_runtime.config.load import ConfigError, HttpUrl, Secret, ServiceConfig
+from autopost_runtime.fetch.addresses import WEB_PORTS, Networks, Ports
 from msgspec import Meta
 
 Count = Annotated[int, Meta(ge=1)]
@@ -96,6 +99,14 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
     alert_smtp_to: str | None = None
     """One address or several, with commas."""
 
+    owner_webhook_secret: Secret | None = None
+    """``whsec_`` and base64: signs notices to owners of publications, who are given it; else they are unsigned."""
+    fetch_allow: Networks = ()
+    """Internal networks that a notice to an owner may reach, on every port; all other addresses must be public."""
+    fetch_deny: Networks = ()
+    """Networks that no notice to an owner may reach, whatever else is allowed."""
+    fetch_ports: Ports = WEB_PORTS
+
     def __post_init__(self) -> None:
         if problems := list(self._problems()):
             raise ConfigError(problems)
@@ -113,6 +124,8 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
             yield "AUTOPOST_ALERT_WEBHOOK_URL: expected a URL like https://host/path"
         if self.alert_webhook_secret and not signing_key(self.alert_webhook_secret):
             yield f"AUTOPOST_ALERT_WEBHOOK_SECRET: expected {SIGNING_PREFIX} and base64 of {SHORTEST_KEY} bytes or more"
+        if self.owner_webhook_secret and not signing_key(self.owner_webhook_secret):
+            yield f"AUTOPOST_OWNER_WEBHOOK_SECRET: expected {SIGNING_PREFIX} and base64 of {SHORTEST_KEY} bytes or more"
 
 
 def signing_key(secret: Secret) -> bytes | None:

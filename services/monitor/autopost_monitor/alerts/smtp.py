@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Self
@@ -17,7 +17,7 @@ from msgspec import Struct
 from autopost_monitor.alerts.config import AlertConfig
 from autopost_monitor.alerts.gateway import Notice
 from autopost_monitor.alerts.notice_result import NoticeDelivered, NoticeRejected, NoticeResult, TargetUnreachable
-from autopost_monitor.alerts.text import notice_text
+from autopost_monitor.alerts.text import NoticeText, notice_text
 
 DOMAIN = "autopost.invalid"
 """Used in message ids only."""
@@ -27,7 +27,7 @@ GOODBYE = 1.0
 
 
 class SmtpServer(Struct, frozen=True, kw_only=True):
-    """Address and login of the mail server."""
+    """Address and login of the mail server, and who its mails are from."""
 
     host: str
     port: int
@@ -36,21 +36,13 @@ class SmtpServer(Struct, frozen=True, kw_only=True):
     password: Secret | None
     timeout: timedelta
     trusted: ssl.SSLContext
-
-
-class SmtpTarget:
-    name = "smtp"
-
-    def __init__(self, smtp: SmtpServer, sender: str, recipients: tuple[str, ...]) -> None:
-        self._smtp = smtp
-        self._sender = sender
-        self._recipients = recipients
+    sender: str
 
     @classmethod
     def of(cls, config: AlertConfig) -> Self | None:
-        if config.alert_smtp_host is None or config.alert_smtp_from is None or config.alert_smtp_to is None:
+        if config.alert_smtp_host is None or config.alert_smtp_from is None:
             return None
-        smtp = SmtpServer(
+        return cls(
             host=config.alert_smtp_host,
             port=config.alert_smtp_port,
             tls=config.alert_smtp_tls,
@@ -58,38 +50,56 @@ class SmtpTarget:
             password=config.alert_smtp_password,
             timeout=config.alert_timeout,
             trusted=trusting(config.ca_bundle),
+            sender=config.alert_smtp_from,
         )
-        recipients = tuple(one.strip() for one in config.alert_smtp_to.split(",") if one.strip())
-        return cls(smtp, config.alert_smtp_from, recipients)
 
-    async def send(self, notice: Notice) -> NoticeResult:
-        mail = _mail(notice, self._sender, self._recipients)
+    async def send(self, mail: EmailMessage) -> NoticeResult:
         try:
-            async with asyncio.timeout(3 * self._smtp.timeout.total_seconds()):  # a mail takes several round trips
-                return await _send(self._smtp, mail)
+            async with asyncio.timeout(3 * self.timeout.total_seconds()):  # a mail takes several round trips
+                return await _send(self, mail)
         except TimeoutError:
             return TargetUnreachable("timeout")
 
 
-def _mail(notice: Notice, sender: str, recipients: tuple[str, ...]) -> EmailMessage:
-    """The notices of one alert form one thread; a repeated notice keeps its message id."""
-    words = notice_text(notice.facts)
+class SmtpTarget:
+    name = "smtp"
+
+    def __init__(self, smtp: SmtpServer, recipients: tuple[str, ...]) -> None:
+        self._smtp = smtp
+        self._recipients = recipients
+
+    @classmethod
+    def of(cls, config: AlertConfig) -> Self | None:
+        smtp = SmtpServer.of(config)
+        if smtp is None or config.alert_smtp_to is None:
+            return None
+        return cls(smtp, tuple(one.strip() for one in config.alert_smtp_to.split(",") if one.strip()))
+
+    async def send(self, notice: Notice) -> NoticeResult:
+        return await self._smtp.send(_mail(notice, self._smtp.sender, self._recipients))
+
+
+def new_mail(
+    sender: str, recipients: tuple[str, ...], words: NoticeText, at: datetime, message_id: str
+) -> EmailMessage:
+    """``message_id`` is short enough not to be folded: some servers mishandle folded ids."""
     mail = EmailMessage()
     mail["From"] = sender
     mail["To"] = ", ".join(recipients)
     mail["Subject"] = words.subject
-    mail["Date"] = format_datetime(notice.facts.at)
-    mail["Message-ID"] = _id(notice, notice.step)
-    if notice.step > 1:
-        mail["References"] = _id(notice, 1)
+    mail["Date"] = format_datetime(at)
+    mail["Message-ID"] = f"<{message_id}@{DOMAIN}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(f"{words.body}\n")
     return mail
 
 
-def _id(notice: Notice, step: int) -> str:
-    """Short enough not to be folded: some servers mishandle folded ids."""
-    return f"<{notice.alert_id}.{step}@{DOMAIN}>"
+def _mail(notice: Notice, sender: str, recipients: tuple[str, ...]) -> EmailMessage:
+    """The notices of one alert form one thread; a repeated notice keeps its message id."""
+    mail = new_mail(sender, recipients, notice_text(notice.facts), notice.facts.at, f"{notice.alert_id}.{notice.step}")
+    if notice.step > 1:
+        mail["References"] = f"<{notice.alert_id}.1@{DOMAIN}>"
+    return mail
 
 
 async def _send(smtp: SmtpServer, mail: EmailMessage) -> NoticeResult:

@@ -47,10 +47,10 @@ class TelegramTarget:
         if isinstance(ended, Failed) and ended.migrated_to:  # the group became a supergroup with another id
             self._chat = replace(self._chat, chat=ended.migrated_to)
             ended = await self._adapter.send(part, self._chat)
-        return _result(ended) if isinstance(ended, Failed) else NoticeDelivered()
+        return refusal(ended) if isinstance(ended, Failed) else NoticeDelivered()
 
 
-def _result(failed: Failed) -> NoticeResult:
+def refusal(failed: Failed) -> NoticeResult:
     if failed.category is Category.PERMANENT and failed.scope is Scope.DELIVERY:
         return NoticeRejected(failed.code)
     wait = (

@@ -56,21 +56,14 @@ class WebhookTarget:
                 "POST",
                 self._url.reveal(),
                 json=msgspec.Raw(body),
-                headers=self._headers(notice, body),
+                headers=signed(notice.id, body, self._key, self._now()),
                 timeout=self._timeout,
                 span_name="alert webhook",
                 template="/***",
             )
         except HttpError as exc:
             return TargetUnreachable(exc.code)
-        return _result(answer)
-
-    def _headers(self, notice: Notice, body: bytes) -> dict[str, str]:
-        at = datetime.fromtimestamp(int(self._now()), UTC)
-        headers = {"webhook-id": notice.id, "webhook-timestamp": str(int(at.timestamp()))}
-        if self._key:
-            headers["webhook-signature"] = Webhook(self._key).sign(notice.id, at, body.decode())
-        return headers
+        return judge(answer)
 
 
 def content(notice: Notice) -> dict[str, Any]:
@@ -86,7 +79,16 @@ def content(notice: Notice) -> dict[str, Any]:
     }
 
 
-def _result(answer: HttpAnswer) -> NoticeResult:
+def signed(notice: str, body: bytes, key: bytes | None, now: float) -> dict[str, str]:
+    """The headers of Standard Webhooks, without a key those that need none."""
+    at = datetime.fromtimestamp(int(now), UTC)
+    headers = {"webhook-id": notice, "webhook-timestamp": str(int(at.timestamp()))}
+    if key:
+        headers["webhook-signature"] = Webhook(key).sign(notice, at, body.decode())
+    return headers
+
+
+def judge(answer: HttpAnswer) -> NoticeResult:
     if 200 <= answer.status < 300:
         return NoticeDelivered()
     code = f"http_{answer.status}"

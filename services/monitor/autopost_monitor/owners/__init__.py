@@ -1,0 +1,1 @@
+"""Notices to the owners of publications that were paused or have failed."""
