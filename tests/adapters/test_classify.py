@@ -103,7 +103,7 @@ CATALOGUE = {
     "telegram.cant_use_media_in_album": (P, DELIVERY, "album_invalid"),
     "telegram.captions_placed_differently": (P, DELIVERY, "album_invalid"),
     "telegram.group_send_failed": (P, DELIVERY, "album_invalid"),
-    "telegram.failed_to_send_item": (P, DELIVERY, "media_url_refused"),
+    "telegram.failed_to_send_item": (P, DELIVERY, "album_refused"),
     "telegram.terminated_by_other_get_updates": (T, PLATFORM, "conflict"),
     "telegram.webhook_is_active": (T, PLATFORM, "conflict"),
     "telegram.internal_server_error": (T, PLATFORM, "http_500"),
@@ -221,11 +221,13 @@ def test_max_refusals_that_were_only_heard_of(
 @pytest.mark.parametrize(
     ("inner", "expected"),
     [
-        ("WEBPAGE_MEDIA_EMPTY", (P, DELIVERY, "media_url_refused")),
-        ("PHOTO_INVALID_DIMENSIONS", (P, DELIVERY, "media_dimensions")),
+        ("WEBPAGE_MEDIA_EMPTY", (P, DELIVERY, "album_refused")),
+        ("PHOTO_INVALID_DIMENSIONS", (P, DELIVERY, "album_refused")),
+        ("MEDIA_CAPTION_TOO_LONG", (P, DELIVERY, "message_too_long")),
+        ("Wrong file identifier/HTTP URL specified", (T, DELIVERY, "media_expired")),
         ("FILE_REFERENCE_EXPIRED", (T, DELIVERY, "media_expired")),
         ("CHAT_WRITE_FORBIDDEN", (P, CHANNEL, "no_rights")),
-        ("never seen before", (P, DELIVERY, "bad_request")),
+        ("never seen before", (P, DELIVERY, "album_refused")),
     ],
 )
 def test_an_album_is_judged_by_what_is_wrong_with_its_item_and_tells_which_one(

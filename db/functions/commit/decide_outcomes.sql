@@ -26,12 +26,12 @@ BEGIN
                    WHEN d.row_place IS NULL THEN NULL
                    WHEN o.result = 'sent' THEN 'sent'
                    WHEN o.result = 'released' THEN CASE WHEN d.cancel_request IS NULL THEN 'retry' ELSE 'cancelled' END
-                   WHEN o.category = 'PERMANENT' THEN 'failed_permanent'
+                   WHEN n.decision = 'permanent' THEN 'failed_permanent'
                    WHEN n.decision = 'cancel' THEN 'cancelled'
                    WHEN n.decision = 'dead' THEN 'dead'
                    ELSE 'retry'
                END::delivery_status AS status,
-               o.result = 'failed' AND o.category = 'TRANSIENT' AND n.decision = 'hold' AS on_hold,
+               o.result = 'failed' AND n.decision = 'hold' AS on_hold,
                CASE WHEN o.retry_after_ms IS NOT NULL
                     THEN least(greatest(o.retry_after_ms, 0), 1e15) END::bigint AS wait_ms,
                CASE WHEN o.code = 'chat_migrated' THEN o.migrated_to END AS new_target
@@ -58,7 +58,7 @@ BEGIN
             OFFSET 0
         ) AS d ON true
         CROSS JOIN LATERAL (
-            SELECT retry_decision(o.ambiguous, CASE WHEN o.hold THEN 'hold' ELSE d.on_ambiguous END,
+            SELECT retry_decision(o.category, o.code, o.ambiguous, CASE WHEN o.hold THEN 'hold' ELSE d.on_ambiguous END,
                                   d.attempt, d.max_attempts, d.policy, d.cancel_request IS NOT NULL) AS decision
         ) AS n
     ), storms AS MATERIALIZED (

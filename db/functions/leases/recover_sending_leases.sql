@@ -58,7 +58,8 @@ BEGIN
             OFFSET 0
         ) AS c
         CROSS JOIN LATERAL (
-            SELECT retry_decision(true, c.on_ambiguous, d.attempt, d.max_attempts, d.policy, d.cancel_asked) AS decision
+            SELECT retry_decision('TRANSIENT', NULL, true, c.on_ambiguous, d.attempt, d.max_attempts, d.policy,
+                                  d.cancel_asked) AS decision
         ) AS n
         LIMIT p_limit
     );

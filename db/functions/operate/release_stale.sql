@@ -61,8 +61,8 @@ BEGIN
             OFFSET 0
         ) AS c
         CROSS JOIN LATERAL ( -- another attempt is always allowed, so the decision is never 'dead'
-            SELECT retry_decision(d.status = 'sending', c.on_ambiguous, d.attempt, d.attempt + 1, d.policy,
-                                  d.cancel_asked) AS decision
+            SELECT retry_decision('TRANSIENT', NULL, d.status = 'sending', c.on_ambiguous, d.attempt, d.attempt + 1,
+                                  d.policy, d.cancel_asked) AS decision
         ) AS n
     );
 

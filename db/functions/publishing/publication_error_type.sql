@@ -1,6 +1,6 @@
 -- publication_error_type(code) -> the error_type of a publication whose delivery ended with this code
 --
--- The table of errors, in this function only; publication_ending says what follows from each.
+-- The table of errors, in this function only; settle_publication says what follows from each.
 CREATE OR REPLACE FUNCTION publication_error_type(p_code text)
 RETURNS text
 LANGUAGE sql

@@ -18,7 +18,8 @@ ENDINGS = [
     ("message_too_long", "delivery", "failed", None, "content", True),
     ("buttons_invalid", "delivery", "failed", None, "content", True),
 ]
-RETRIED = [("rate_limited", "rate_limit"), ("album_refused", "media_group"), ("http_500", "platform")]
+RETRIED = [(transient, "rate_limited", "rate_limit"), (transient, "http_500", "platform")]
+RETRIED += [(permanent, "album_refused", "media_group")]
 
 
 @pytest.fixture
@@ -44,8 +45,8 @@ async def test_a_refusal_ends_it_as_the_table_of_errors_says(
     assert (notice["version"], notice["code"]) == (2, error_type)
 
 
-@pytest.mark.parametrize(("code", "error_type"), RETRIED)
-async def test_three_retries_after_one_two_and_four_seconds_then_it_has_failed(publisher, code, error_type):
+@pytest.mark.parametrize(("failure", "code", "error_type"), RETRIED)
+async def test_three_retries_after_one_two_and_four_seconds_then_it_has_failed(publisher, failure, code, error_type):
     tenant = publisher.tenant
     publication = await publisher.begun()
     delivery = await publisher.delivery(publication)
@@ -54,7 +55,7 @@ async def test_three_retries_after_one_two_and_four_seconds_then_it_has_failed(p
     for _ in range(4):
         [claim] = await claim_again(publisher, delivery)
         before = await tenant.db.fetchval("SELECT clock_timestamp()")
-        [verdict] = await tenant.commit(transient(claim, code=code))
+        [verdict] = await tenant.commit(failure(claim, code=code, message="item #2"))
         if verdict["next_retry_at"]:
             waits.append(round((verdict["next_retry_at"] - before).total_seconds()))
 
@@ -63,6 +64,16 @@ async def test_three_retries_after_one_two_and_four_seconds_then_it_has_failed(p
     assert (shown["status"], shown["last_error"]["error_type"]) == ("failed", error_type)
     [letter] = await publisher.commands("delivery.commands.dlq")
     assert letter["payload"]["attempts"] == 4
+    assert letter["payload"]["error"]["message"] == "item #2"
+
+
+async def test_an_album_of_a_post_that_is_refused_is_not_sent_again(publisher):
+    await publisher.tenant.enqueue("hello")
+    claim = await publisher.tenant.claim_one()
+
+    [verdict] = await publisher.tenant.commit(permanent(claim, code="album_refused"))
+
+    assert verdict["status"] == "failed_permanent"
 
 
 async def claim_again(publisher, delivery):
@@ -172,7 +183,7 @@ async def test_a_dead_letter_has_no_text_no_token_and_no_file(publisher):
 
 async def test_the_owner_is_told_once_per_version_and_code(publisher):
     tenant = publisher.tenant
-    publication = await publisher.begun(owner="ann")
+    publication = await publisher.begun(owner="mailto:ann@shop.example")
     for _ in range(2):
         [claim] = await claim_again(publisher, await publisher.delivery(publication))
         await tenant.commit(permanent(claim, code="message_too_long"))

@@ -39,6 +39,8 @@ _TEXT = (
 _MEDIA = (
     Rule(400, "wrong (remote )?file identifier|wrong file_id|invalid file_id", T, DELIVERY, "media_expired"),
     Rule(400, "FILE_REFERENCE_|FILE_ID_INVALID|can't use file of type", T, DELIVERY, "media_expired"),
+    # names the item, whatever is wrong with it: the whole album was refused, and not because of a file id
+    Rule(400, r"failed to send message #\d", P, DELIVERY, "album_refused"),
     Rule(400, "HTTP URL|web page content|WEBPAGE_|EXTERNAL_URL_INVALID", P, DELIVERY, "media_url_refused"),
     Rule(400, "PHOTO_INVALID_DIMENSIONS", P, DELIVERY, "media_dimensions"),
     Rule(400, "IMAGE_PROCESS_FAILED|PHOTO_|VIDEO_|MEDIA_INVALID|MEDIA_EMPTY", P, DELIVERY, "media_invalid"),
