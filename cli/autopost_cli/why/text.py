@@ -40,6 +40,33 @@ def _delivery(entry: Entry, at: datetime) -> Iterator[str]:
     yield from _history(entry["history"])
 
 
+def _publication(entry: Entry, at: datetime) -> Iterator[str]:
+    yield f"publication {entry['publication_id']}: {entry['status']}, version {entry['version']}"
+    yield _field("to", _channel_name(entry["channel"]))
+    if entry["scheduled_at"]:
+        yield _field("scheduled", f"{_time(entry['scheduled_at'])} ({_distance(entry['scheduled_at'], at)})")
+    yield _field("people", _pairs(entry, ("created_by", "approved_by", "owner")) or "nobody is named")
+    if entry["gate"]:
+        yield from _gate(entry["gate"], at)
+    elif not entry["ended"]:
+        yield _field("delivery", f"{entry['delivery_id']}, see below")
+    if entry["ended"]:
+        yield from _ended(entry["ended"], at)
+    for notice in entry["notices"]:
+        yield _field("owner", _notice(notice))
+    yield from _history(entry["history"])
+
+
+def _notice(notice: Entry) -> str:
+    about = f"{notice['code']} by {notice['target']}"
+    if "told_at" in notice:
+        return f"{about}: told {_time(notice['told_at'])}"
+    failed = f"{notice['attempts']} tries" + (f", last {_clean(notice['error'])}" if "error" in notice else "")
+    if "given_up_at" in notice:
+        return f"{about}: not told, given up {_time(notice['given_up_at'])}, {failed}"
+    return f"{about}: not told yet, {failed}, next {_time(notice['next_try_at'])}"
+
+
 def _message(entry: Entry, at: datetime) -> Iterator[str]:
     yield f"message {entry['message_id']}: deliveries {entry['total']}, posted {entry['seen_count']}×"
     yield _field("posted", _time(entry["created_at"]) + _also("last", entry["last_seen_at"], entry["created_at"]))
@@ -108,7 +135,14 @@ def _run(entry: Entry, at: datetime) -> Iterator[str]:
         )
 
 
-FORMATTERS = {"delivery": _delivery, "message": _message, "channel": _channel, "post": _post, "run": _run}
+FORMATTERS = {
+    "publication": _publication,
+    "delivery": _delivery,
+    "message": _message,
+    "channel": _channel,
+    "post": _post,
+    "run": _run,
+}
 
 
 def _gate(gate: Entry, at: datetime) -> Iterator[str]:
@@ -157,11 +191,11 @@ def _ended(ended: Entry, at: datetime) -> Iterator[str]:
     if twin := detail.pop("twin", None):
         yield _field("twin", _pairs(twin))
     if detail:
-        yield _field("where" if ended["outcome"] == "sent" else "because", _pairs(detail))
+        yield _field("where" if ended["outcome"] in ("sent", "published") else "because", _pairs(detail))
     if ended.get("twin_gate"):
         yield from _gate(ended["twin_gate"], at)
     if ended.get("command"):
-        yield _field("to requeue", ended["command"])
+        yield _field("to retry" if ended["outcome"] == "failed" else "to requeue", ended["command"])
 
 
 def _history(history: list[Entry]) -> Iterator[str]:

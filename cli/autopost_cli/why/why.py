@@ -1,4 +1,4 @@
-"""`autopost why ID`: what a post, a delivery or a channel waits for, until when, and what would release it."""
+"""`autopost why ID`: what a post, a publication or a channel waits for, until when, and what would release it."""
 
 import sys
 from typing import Any
@@ -18,8 +18,8 @@ ALL = 1_000_000
 LONGEST_ID = 256
 """The longest id to show. A source_ref is redacted, since it may be a URL with a password."""
 KINDS = """\
-ID can be the id of a message, a delivery, a channel, a staged post or a run; a trace id; the source_ref of a \
-post; or a channel's address on its platform."""
+ID can be the id of a publication, a message, a delivery, a channel, a staged post or a run; a trace id; the \
+source_ref of a post; or a channel's address on its platform."""
 
 
 @click.command(epilog=KINDS)

@@ -1,9 +1,9 @@
 -- why(id, workspace_id, limit, now) -> what holds this, or how it ended: {"at": the database's time, "found": […]}
 --
 -- One entry for each thing that the id may mean, none when the id is unknown. A staged post that was enqueued is
--- followed by its message.
+-- followed by its message, a publication by its delivery.
 --
--- found        of why_show_delivery, why_show_message, why_show_channel and why_show_post; of a run without posts
+-- found        of why_show_publication, why_show_delivery, why_show_message, why_show_channel and why_show_post; of a run without posts
 --              {"kind": "run", "workspace_id", "run_id", "run_kind", "trace_id", "started_at", "finished_at", "stats",
 --              "unrouted": of why_unrouted}
 -- limit        how many things, and how many entries of each list in them
@@ -32,12 +32,21 @@ AS $$
         WHERE f.kind = 'post'
           AND s.message_id IS NOT NULL
           AND s.message_id NOT IN (SELECT k.id FROM found k WHERE k.kind = 'message')
+        UNION ALL
+        SELECT f.workspace_id, 'delivery', p.delivery_id, f.nth
+        FROM found f
+        JOIN publications p
+          ON p.workspace_id = f.workspace_id
+         AND p.publication_id = f.id
+        WHERE f.kind = 'publication'
+          AND p.delivery_id NOT IN (SELECT k.id FROM found k WHERE k.kind = 'delivery')
     )
     SELECT jsonb_build_object('at', coalesce(p_now, clock_timestamp()),
                               'found', coalesce(jsonb_agg(shown.entry ORDER BY m.nth, m.kind DESC), '[]'))
     FROM meant m
     CROSS JOIN LATERAL (
         SELECT CASE m.kind
+            WHEN 'publication' THEN why_show_publication(m.workspace_id, m.id, p_limit, p_now)
             WHEN 'delivery' THEN why_show_delivery(m.workspace_id, m.id, p_limit, p_now)
             WHEN 'message' THEN why_show_message(m.workspace_id, m.id, p_limit, p_now)
             WHEN 'channel' THEN why_show_channel(m.workspace_id, m.id, p_limit, p_now)

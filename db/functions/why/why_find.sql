@@ -1,10 +1,11 @@
 -- why_find(id, workspace_id, limit) -> what an id may mean: one row per thing found
 --
--- Accepts ids of deliveries, messages, channels, staged posts and runs, a channel's address on its platform, a trace
--- id, and a source_ref. The last three, and runs, stand for the posts that belong to them.
+-- Accepts ids of deliveries, messages, channels, staged posts, publications and runs, a channel's address on its
+-- platform, a trace id, and a source_ref. The last three, and runs, stand for the posts that belong to them. A delivery
+-- or a message of a publication stands for the publication too, also when an edit has left that delivery behind.
 --
 -- workspace_id   null: all that the caller may see
--- kind           delivery | message | channel | post | run (only when no post of it is known)
+-- kind           publication | delivery | message | channel | post | run (only when no post of it is known)
 -- Cost           a few probes by key in every workspace
 CREATE OR REPLACE FUNCTION why_find(p_id text, p_workspace_id uuid DEFAULT NULL, p_limit int DEFAULT 20)
 RETURNS TABLE (workspace_id uuid, kind text, id uuid)
@@ -62,6 +63,20 @@ AS $$
         JOIN staged_posts s USING (workspace_id)
         WHERE s.post_id = a.uuid
         UNION
+        SELECT t.workspace_id, 'publication', p.publication_id
+        FROM asked a, tenants t
+        JOIN publications p USING (workspace_id)
+        WHERE p.publication_id = a.uuid
+        UNION
+        SELECT t.workspace_id, 'publication', p.publication_id
+        FROM asked a, tenants t
+        JOIN deliveries d USING (workspace_id)
+        JOIN publications p
+          ON p.workspace_id = d.workspace_id
+         AND p.publication_id = d.enqueue_batch_id
+        WHERE (d.delivery_id = a.uuid OR d.message_id = a.uuid)
+          AND d.policy = 'publication'
+        UNION
         SELECT t.workspace_id, 'channel', c.channel_id
         FROM channels c
         JOIN tenants t USING (workspace_id)
@@ -82,6 +97,6 @@ AS $$
         SELECT o.workspace_id, o.kind, o.id
         FROM of_runs o
     ) AS f
-    ORDER BY array_position('{post,message,delivery,channel,run}'::text[], f.kind), f.workspace_id, f.id DESC
+    ORDER BY array_position('{publication,post,message,delivery,channel,run}'::text[], f.kind), f.workspace_id, f.id DESC
     LIMIT p_limit
 $$;
