@@ -44,6 +44,7 @@ GRANT EXECUTE ON FUNCTION
     retain_bot_inbox(interval, int),
     retain_bot_logs(interval, int),
     retain_bot_outbox(interval, int),
+    retain_bot_rulesets(interval, int),
     retain_bot_state(interval, int),
     retain_commands(interval, int),
     retain_deliveries(interval, jsonb, int),

@@ -54,6 +54,8 @@ GRANT EXECUTE ON FUNCTION
     turn_bot_reply(uuid, uuid, text, text, text),
     turn_workspace(uuid, workspace_status, text, text),
     unmatched_texts(uuid, timestamptz, int),
+    verify_bot_ruleset(uuid, text),
+    verify_bot_turns(uuid, jsonb, int),
     verify_channels(uuid, int),
     verify_deliveries(uuid, uuid, int, int, interval),
     verify_events(uuid, timestamptz, uuid, int, timestamptz, jsonb, int),

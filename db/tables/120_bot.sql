@@ -238,8 +238,12 @@ CREATE TABLE bot_rulesets (
     rules jsonb NOT NULL,
     settings jsonb NOT NULL,
     first_used_at timestamptz NOT NULL DEFAULT now(),
+    -- By a replica, when rules had changed or it started.
+    last_loaded_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, ruleset_hash)
 );
+
+CREATE INDEX bot_rulesets_by_age ON bot_rulesets (workspace_id, first_used_at);
 
 CREATE TABLE bot_state (
     workspace_id uuid NOT NULL REFERENCES workspaces,
@@ -272,6 +276,8 @@ CREATE TABLE bot_logs (
 );
 
 CREATE INDEX bot_logs_by_time ON bot_logs (workspace_id, ts);
+
+CREATE INDEX bot_logs_released ON bot_logs (workspace_id, chat_id) WHERE meta ->> 'outcome' = 'released';
 
 CREATE TABLE bot_actions (
     workspace_id uuid NOT NULL REFERENCES workspaces,

@@ -13,6 +13,7 @@ FIRST = UUID(int=0)
 BEGINNING = datetime.min.replace(tzinfo=UTC)
 DELIVERIES = 1000
 EVENTS = 5000
+TURNS = 1000
 
 
 class Size(Struct, frozen=True, kw_only=True):
@@ -21,6 +22,7 @@ class Size(Struct, frozen=True, kw_only=True):
     deliveries: int
     queue_rows: int
     events: int
+    turns: int
 
 
 class StreamedEvent(Struct, frozen=True):
@@ -76,6 +78,22 @@ class VerifyGateway:
                 return
             after = (row["last_ts"], row["last_id"])
             yield _chunk(row, seqs=row["seqs"], ids=row["ids"])
+
+    async def verify_bot_turns(self, workspace: UUID) -> AsyncIterator[list[Row]]:
+        """Pages of handled updates, a chat after the other. They are what people wrote: never print them."""
+        after: Any = None
+        while True:
+            query = "SELECT * FROM verify_bot_turns($1, $2, $3)"
+            rows = [dict(row) for row in await self._connection.fetch(query, workspace, after, TURNS)]
+            yield rows
+            if len(rows) < TURNS:
+                return
+            after = rows[-1]["place"]
+
+    async def verify_bot_ruleset(self, workspace: UUID, ruleset_hash: str) -> Row | None:
+        query = "SELECT verify_bot_ruleset($1, $2)"
+        found: Row | None = await self._connection.fetchval(query, workspace, ruleset_hash)
+        return found
 
     async def check_stream(
         self, streamed: Sequence[StreamedEvent], bodies: Sequence[str], since: datetime

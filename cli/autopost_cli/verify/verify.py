@@ -1,4 +1,4 @@
-"""`autopost verify`: fold the events of every delivery and compare the result with its row.
+"""`autopost verify`: fold the events of every delivery and the turns of every chat, and compare with the rows.
 
 It reads in chunks of one statement each, so it works on a busy system and blocks nothing: a row and its events change
 in one transaction, and a chunk sees both in one snapshot. The stream is read before the table: it must contain all
@@ -15,7 +15,8 @@ from autopost_contracts.subjects import DEFAULT_NAMESPACE, Topology
 from autopost_cli.operate.gateway import Connection, Row, connected, list_workspaces
 from autopost_cli.operate.operate import CommonOptions, print_json, reading, run
 from autopost_cli.operate.selection import choose_workspace
-from autopost_cli.verify.gateway import Chunk, VerifyGateway
+from autopost_cli.verify.bot import BotCheck
+from autopost_cli.verify.gateway import Chunk, Size, VerifyGateway
 from autopost_cli.verify.report import VerifyReport
 from autopost_cli.verify.stream import StreamReport, read_stream
 
@@ -34,6 +35,7 @@ NO_WORKSPACE = UUID(int=0)
 )
 @click.option("--nats-namespace", envvar="AUTOPOST_NATS_NAMESPACE", default=DEFAULT_NAMESPACE, show_default=True)
 @click.option("--no-stream", is_flag=True, help="Do not check the audit stream.")
+@click.option("--no-bot", is_flag=True, help="Do not read what customers wrote to the shop bot.")
 @click.option(
     "--most",
     type=click.IntRange(1, 10_000),
@@ -42,18 +44,24 @@ NO_WORKSPACE = UUID(int=0)
     help="Maximum number of differences to list.",
 )
 @reading
-def verify(options: CommonOptions, nats_url: str | None, nats_namespace: str, no_stream: bool, most: int) -> None:
+def verify(
+    options: CommonOptions, nats_url: str | None, nats_namespace: str, no_stream: bool, no_bot: bool, most: int
+) -> None:
     """Check that every delivery matches its events, that no event is missing, and that the stream has all of them.
 
-    Checks all workspaces unless --workspace is given. Changes nothing and takes no locks that block the services. Exit
-    code 0 if there are no differences, else 1.
+    The updates of a shop bot are decided again by the rules that its log names: states and replies must be the same.
+    Chats are shown by their tokens, nothing that customers wrote is shown; the event payload_accessed says that it was
+    read.
+
+    Checks all workspaces unless --workspace is given. Changes nothing else and takes no locks that block the services.
+    Exit code 0 if there are no differences, else 1.
     """
     if not no_stream and nats_url is None:
         raise click.UsageError(
             "give --nats-url (the NATS server of the audit stream), or --no-stream to check without it"
         )
     stream = None if no_stream or nats_url == NO_NATS else nats_url
-    report = run(_verify(options, stream, Topology(nats_namespace), most))
+    report = run(_verify(options, stream, Topology(nats_namespace), most, bot=not no_bot))
     if options.as_json:
         print_json(report.as_json())
     else:
@@ -61,14 +69,19 @@ def verify(options: CommonOptions, nats_url: str | None, nats_namespace: str, no
     sys.exit(0 if report.holds else 1)
 
 
-async def _verify(options: CommonOptions, nats_url: str | None, topology: Topology, most: int) -> VerifyReport:
+async def _verify(
+    options: CommonOptions, nats_url: str | None, topology: Topology, most: int, *, bot: bool
+) -> VerifyReport:
     report = VerifyReport(most=most)
     async with connected(options.database_url) as connection:
         gateway = VerifyGateway(connection, most)
         chosen = await choose_workspace(connection, options.workspace) if options.workspace else None
         cursor, stream = await _check_stream(gateway, nats_url, topology, chosen, report)
         for workspace in await _workspaces(connection, chosen):
-            await _check_workspace(gateway, workspace, stream, cursor, report)
+            size = await gateway.verify_size(workspace[0])
+            await _check_workspace(gateway, workspace, size, stream, cursor, report)
+            if bot and size.turns:
+                await _check_bot(gateway, workspace, size.turns, report)
     return report
 
 
@@ -100,10 +113,14 @@ async def _check_stream(
 
 
 async def _check_workspace(
-    gateway: VerifyGateway, workspace: tuple[UUID, str], stream: StreamReport, cursor: Row | None, report: VerifyReport
+    gateway: VerifyGateway,
+    workspace: tuple[UUID, str],
+    size: Size,
+    stream: StreamReport,
+    cursor: Row | None,
+    report: VerifyReport,
 ) -> None:
     ident, name = workspace
-    size = await gateway.verify_size(ident)
     walks: list[tuple[str, int, AsyncIterator[Chunk]]] = [
         ("deliveries", size.deliveries, gateway.verify_deliveries(ident)),
         ("queue rows", size.queue_rows, gateway.verify_queue(ident)),
@@ -122,3 +139,20 @@ def _report_missing_in_stream(chunk: Chunk, stream: StreamReport, missing: Calla
     for seq, event in zip(chunk.seqs, chunk.ids, strict=True):
         if seq not in stream.seen:
             missing({"kind": "missing_in_stream", "event_id": event})
+
+
+async def _check_bot(gateway: VerifyGateway, workspace: tuple[UUID, str], about: int, report: VerifyReport) -> None:
+    ident, name = workspace
+    check = BotCheck(gateway, ident)
+    with click.progressbar(length=about, label="turns     ", file=sys.stderr) as bar:
+        async for rows in gateway.verify_bot_turns(ident):
+            found = await check.add(rows)
+            report.add("turns", sum(row["log"] is not None for row in rows), len(found), found, workspace=name)
+            bar.update(len(rows))
+    found = check.end()
+    report.add("turns", 0, len(found), found, workspace=name)
+    if check.skipped:
+        report.notes.append(
+            f"{name}: {check.skipped:,} turns of the bot were not decided again, since what came before them is "
+            "forgotten or its rules cannot be read."
+        )

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import msgspec
 from autopost_bot.engine.next_turns import next_turns
-from autopost_bot.engine.replay import Handled, apply, replay
+from autopost_bot.engine.replay import Fold, Handled, apply, replay, rule_name
 from autopost_bot.engine.ruleset import load_ruleset
 from autopost_bot.engine.turn import Conversation, Update
 from bot.support.shop_chat import NOON, example_rules, shop, shop_with
@@ -59,7 +59,12 @@ def as_logged(update, turn, committed):
         outcome=turn.outcome,
         error=meta.get("error"),
         gathered=tuple(meta.get("gathered", ())),
+        late=bool(meta.get("late")),
+        expired=bool(meta.get("expired")),
+        rule=rule_name(turn.log.matched_rule_id, turn.log.rule_version),
+        state_before=turn.log.state_before,
         state_after=turn.log.state_after,
+        preview=turn.log.response_preview,
         response_hash=turn.response_hash,
     )
 
@@ -96,6 +101,19 @@ def test_a_history_folds_to_what_was_logged_and_a_changed_one_does_not():
             assert list(replay(rulesets, history)) == [], seed
     forged = [*history[:-1], msgspec.structs.replace(history[-1], state_after="nowhere")]
     assert [found.field for found in replay(rulesets, forged)] == ["state_after"]
+
+
+def test_of_a_history_without_its_beginning_what_can_be_folded_has_no_difference():
+    """The fold begins after the first turn that leaves the same conversation whatever was before it."""
+    folded = skipped = 0
+    for ruleset in (shop(), shop_with(settings={"gather": 3, "escalation": {"mode": "handoff", "hold": "12 hours"}})):
+        for seed in range(CONVERSATIONS):
+            history = [as_logged(*one) for one in handled(ruleset, updates(seed))]
+            for start in range(1, len(history)):
+                fold = Fold({ruleset.hash: ruleset}.get, whole=False)
+                assert [found for line in history[start:] for found in fold.add(line)] == [], (seed, start)
+                folded, skipped = folded + fold.folded, skipped + fold.skipped
+    assert folded > skipped
 
 
 def test_the_log_is_a_chain():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from db.support.bots import Bot
 from db.support.builders import Tenant
 from db.support.verified import tamper
 from harness.databases import Database
@@ -48,6 +49,22 @@ async def grow(tenant: Tenant) -> None:
         "INSERT INTO dead_letters (workspace_id, delivery_id, channel_id, status, given_up_at) "
         "SELECT workspace_id, gen_random_uuid(), channel_id, 'dead', now() FROM channels, generate_series(1, 20000)",
     )
+    await (await Bot.create(tenant)).arrive()
+    await tamper(tenant.db, TURNS, tenant.workspace)
+
+
+TURNS = """
+WITH lines AS (
+    INSERT INTO bot_logs (workspace_id, ts, chat_id, message_text, state_before, state_after, meta)
+    SELECT $1, now() + n * interval '1 ms', '7', 'hi', 'default', 'default',
+           jsonb_build_object('key', n, 'ruleset', 'nobody knows it', 'outcome', 'matched')
+    FROM generate_series(1, 20000) AS n
+    RETURNING ts, meta ->> 'key' AS key
+)
+INSERT INTO bot_inbox (workspace_id, provider, chat_id, provider_message_id, ts, processed_at, provider_ts, update)
+SELECT $1, 'max', '7', key, ts, ts, key::int, jsonb_build_object('text', repeat('long ', 200)) FROM lines
+"""
+"""20 MB of updates in one chat."""
 
 
 async def peak(database: Database, file: Path) -> tuple[int, dict]:
@@ -65,7 +82,8 @@ async def test_much_takes_no_more_memory_than_little(database, shop, tmp_path):
     much, second = await peak(database, tmp_path / "much")
 
     assert second["checked"]["events"] == first["checked"]["events"] + 120_000
-    assert (second["found"], len(second["differences"])) == (20_000, 100)
+    assert second["checked"]["turns"] == 20_000
+    assert (second["found"], len(second["differences"])) == (40_000, 100)
     assert much - little < MUCH_MORE
 
 

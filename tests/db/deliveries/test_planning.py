@@ -77,7 +77,8 @@ NOT_MEASURED = {
     *("commit_replies", "commit_turns", "due_bot_workspaces", "keep_ruleset", "read_ruleset", "read_turns"),
     *("record_reply_part", "release_chats", "renew_chats", "take_chats", "take_press_slot", "take_reply_slots"),
     # retention by an index of age, in batches; not measured yet
-    *("retain_bot_logs", "retain_bot_outbox", "retain_bot_state", "retain_commands"),
+    *("retain_bot_logs", "retain_bot_outbox", "retain_bot_rulesets", "retain_bot_state"),
+    "retain_commands",
 }
 
 

@@ -39,6 +39,12 @@ ROWS = {
         "SELECT $1, {at}, '1', 'hi', 'a', 'b' FROM {count}",
         "retain_bot_logs",
     ),
+    "bot_rulesets": (
+        "INSERT INTO bot_rulesets (workspace_id, ruleset_hash, rules, settings, first_used_at, last_loaded_at) "
+        "SELECT $1, new_id()::text, '[]', '{{}}', {at} - n * interval '1 ms', {at} - n * interval '1 ms' "
+        "FROM {count} AS n",
+        "retain_bot_rulesets",
+    ),
     "bot_state": (
         "INSERT INTO bot_state (workspace_id, chat_id, expires_at) SELECT $1, new_id()::text, {at} FROM {count}",
         "retain_bot_state",
@@ -159,6 +165,11 @@ UNFINISHED = {
         "INSERT INTO bot_outbox (workspace_id, chat_id, inbound_provider_message_id, response_hash) "
         "VALUES ($1, '1', '1', 'x')",
     ),
+    "rules that the bot answers by": (
+        "bot_rulesets",
+        "INSERT INTO bot_rulesets (workspace_id, ruleset_hash, rules, settings, first_used_at) "
+        f"VALUES ($1, 'a', '[]', '{{}}', {OLD})",
+    ),
     "an action under way": (
         "bot_actions",
         "INSERT INTO bot_actions (workspace_id, chat_id, action_id, action_type, updated_at, seq) "
@@ -204,6 +215,34 @@ async def test_a_reply_that_was_refused_for_good_goes_like_one_that_was_sent(ten
 
     assert await forget(tenant, "bot_outbox") == 1
     assert await tenant.count("bot_outbox") == 1
+
+
+@pytest.mark.parametrize(
+    ("loaded", "replaced", "logged", "left"),
+    [
+        ("60 days", "50 days", "49 days", 1),  # lines of the time when it answered are forgotten
+        ("60 days", "50 days", "55 days", 2),  # one is kept
+        ("60 days", "50 days", "50 days", 2),  # a turn may have been committed after the change
+        ("40 days", "50 days", "35 days", 2),  # it came back
+        ("60 days", "1 minute", "1 second", 2),  # it was replaced just now
+    ],
+)
+async def test_rules_stay_as_long_as_a_line_of_the_log_may_name_them(tenant, loaded, replaced, logged, left):
+    await tenant.db.execute(
+        "INSERT INTO bot_rulesets (workspace_id, ruleset_hash, rules, settings, first_used_at, last_loaded_at) "
+        f"VALUES ($1, 'first', '[]', '{{}}', now() - interval '70 days', now() - interval '{loaded}'), "
+        f"($1, 'second', '[]', '{{}}', now() - interval '{replaced}', now() - interval '{replaced}')",
+        tenant.workspace,
+    )
+    await tenant.db.execute(
+        "INSERT INTO bot_logs (workspace_id, ts, chat_id, message_text, state_before, state_after) "
+        f"VALUES ($1, now() - interval '{logged}', '1', 'hi', 'default', 'default')",
+        tenant.workspace,
+    )
+
+    await forget(tenant, "bot_rulesets")
+
+    assert await tenant.count("bot_rulesets") == left
 
 
 @pytest.mark.parametrize(

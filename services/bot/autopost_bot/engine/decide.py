@@ -28,6 +28,7 @@ from autopost_bot.engine.turn import (
     Reply,
     Turn,
     Update,
+    written_ms,
 )
 
 SECOND_START = 10_000
@@ -73,7 +74,7 @@ def _late_answer(talk: Talk) -> Turn | None:
 def _start(talk: Talk) -> Talk | Turn:
     if talk.update.kind != "start":
         return talk
-    when = _written_ms(talk.update)
+    when = written_ms(talk.update)
     if abs(when - talk.before.context.get("greeted", -SECOND_START * 2)) <= SECOND_START:
         return talk.turn("silent")
     talk = _anew(talk)
@@ -292,10 +293,6 @@ def _stay(talk: Talk) -> NextConversation:
 
 def _wait(talk: Talk, state: str, context: dict[str, Any]) -> NextConversation:
     return NextConversation(state=state, context=context, expires_in=talk.ruleset.settings.state_ttl)
-
-
-def _written_ms(update: Update) -> int:
-    return update.provider_ms if update.provider_ms is not None else int(update.at.timestamp() * 1000)
 
 
 STEPS: tuple[Step, ...] = (

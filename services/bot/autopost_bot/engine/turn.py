@@ -51,6 +51,11 @@ class Update(Struct, frozen=True, kw_only=True):
     callback_id: str | None = None
 
 
+def written_ms(update: Update) -> int:
+    """When it was written; when it was stored if the provider does not say so."""
+    return update.provider_ms if update.provider_ms is not None else int(update.at.timestamp() * 1000)
+
+
 class Conversation(Struct, frozen=True, kw_only=True):
     """What the bot knows of a chat: a row of ``bot_state``, or none yet."""
 

@@ -75,6 +75,9 @@ class RetainGateway:
     async def retain_bot_logs(self, keep: timedelta, limit: int) -> int:
         return int(await self._database.fetchval("SELECT retain_bot_logs($1, $2)", keep, limit))
 
+    async def retain_bot_rulesets(self, keep: timedelta, limit: int) -> int:
+        return int(await self._database.fetchval("SELECT retain_bot_rulesets($1, $2)", keep, limit))
+
     async def retain_bot_state(self, keep: timedelta, limit: int) -> int:
         return int(await self._database.fetchval("SELECT retain_bot_state($1, $2)", keep, limit))
 

@@ -85,6 +85,7 @@ class Retention:
             ("bot_actions", config.retain_bot, gateway.retain_bot_actions),
             ("bot_chats", config.retain_bot_chats, gateway.retain_bot_chats),
             ("bot_logs", config.retain_bot_logs, gateway.retain_bot_logs),
+            ("bot_rulesets", config.retain_bot_logs, gateway.retain_bot_rulesets),
             ("command_outbox", config.retain_commands, gateway.retain_commands),
             ("alerts", config.retain_alerts, gateway.retain_alerts),
         ]
