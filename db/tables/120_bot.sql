@@ -140,7 +140,8 @@ CREATE TABLE bot_inbox (
     PRIMARY KEY (workspace_id, provider, chat_id, provider_message_id),
     CONSTRAINT ignored_is_known CHECK (ignored IN (
         'bot_sender', 'not_a_dialog', 'no_bot', 'chat_flood', 'unknown_kind', 'stopped')),
-    CONSTRAINT ignored_is_done CHECK (ignored IS NULL OR processed_at IS NOT NULL)
+    -- The first one of a flood waits until the bot has said so.
+    CONSTRAINT ignored_is_done CHECK (ignored IS NULL OR ignored = 'chat_flood' OR processed_at IS NOT NULL)
 );
 
 CREATE INDEX bot_inbox_changes ON bot_inbox (workspace_id, chat_id, seq) WHERE seq IS NOT NULL;
@@ -159,6 +160,7 @@ CREATE TABLE bot_outbox (
     reply_id uuid NOT NULL DEFAULT new_id(),
     -- The order of the replies of a chat.
     place bigint GENERATED ALWAYS AS IDENTITY,
+    -- A notice says that an update will not be answered.
     kind text NOT NULL DEFAULT 'reply',
     response_hash text NOT NULL,
     plan_hash text,

@@ -92,9 +92,10 @@ def _masked(text: str) -> str:
 def _observed(row: Row) -> Observed:
     meta = row["meta"]
     at = row["at"] or row["logged_at"]
+    flooded = meta.get("outcome") == "flooded"
     return Observed(
         chat=row["chat"],
-        update=read_update(row["key"] or "", row["kind"] or "", row["update"], at, row["provider_ts"]),
+        update=read_update(row["key"] or "", row["kind"] or "", row["update"], at, row["provider_ts"], flooded=flooded),
         logged_at=row["logged_at"],
         outcome=meta.get("outcome", ""),
         rule_id=row["matched_rule_id"],

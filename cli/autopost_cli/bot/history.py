@@ -120,7 +120,7 @@ def _plain(row: Row) -> Row:
 
 def _explained(row: Row) -> Iterator[str]:
     yield f"chat {row['chat']}, {row['kind']}, stored {row['at']:%Y-%m-%d %H:%M:%S} UTC"
-    if row["ignored"]:
+    if row["ignored"] and row["log"] is None:
         yield f"nobody answers it: {row['ignored']}"
         return
     log = row["log"]

@@ -146,7 +146,9 @@ def _handled(row: Row) -> Handled:
     log: dict[str, Any] = row["log"]
     meta = log["meta"]
     return Handled(
-        update=read_update(row["key"], row["kind"], row["update"], row["at"], row["provider_ts"]),
+        update=read_update(
+            row["key"], row["kind"], row["update"], row["at"], row["provider_ts"], flooded=row["flooded"]
+        ),
         logged_at=row["logged_at"],
         ruleset=meta.get("ruleset", ""),
         outcome=meta.get("outcome", ""),

@@ -4,7 +4,7 @@
 -- anything is sent. All or nothing per turn, set-based for all of them.
 --
 -- turns        [{"chat_id", "lease_token", "updates": [{"key", "log": {…}}], "next": {"state", "context", "expires_in"},
---              "reply": {"key", "plan", "plan_hash", "response_hash"}, "escalation": {"code"}}]; expires_in in seconds,
+--              "reply": {"key", "kind", "plan", "plan_hash", "response_hash"}, "escalation": {"code"}}]; expires_in in seconds,
 --              next, reply and escalation may be null. "last" of several updates of a chat is the one with the reply
 -- Verdicts     committed  the reply is the caller's to send: attempt has begun when slot_at is set; else the chat's own
 --                         rate or the group's next slot come first: ask take_reply_slots
@@ -76,9 +76,10 @@ BEGIN
     _now := clock_timestamp();
 
     WITH added AS (
-        INSERT INTO bot_outbox (workspace_id, chat_id, inbound_provider_message_id, response_hash, plan_hash, response,
+        INSERT INTO bot_outbox (workspace_id, chat_id, inbound_provider_message_id, kind, response_hash, plan_hash, response,
                                 next_attempt_at, trace_id, traceparent, created_at)
-        SELECT p_workspace_id, t ->> 'chat_id', t #>> '{reply,key}', t #>> '{reply,response_hash}',
+        SELECT p_workspace_id, t ->> 'chat_id', t #>> '{reply,key}',
+               coalesce(t #>> '{reply,kind}', 'reply'), t #>> '{reply,response_hash}',
                t #>> '{reply,plan_hash}', jsonb_build_object('plan', t #> '{reply,plan}', 'progress', '[]'::jsonb),
                _now, t ->> 'trace_id', t ->> 'traceparent', _now
         FROM jsonb_array_elements(p_turns) AS t

@@ -43,7 +43,7 @@ BEGIN
         changed_at = _now,
         user_id = coalesce(CASE WHEN _is_dialog THEN p_update ->> 'user_id' END, c.user_id),
         chat_type = coalesce(p_update ->> 'chat_type', c.chat_type),
-        due_at = CASE WHEN p_ignored IS NULL THEN least(c.due_at, _now) ELSE c.due_at END,
+        due_at = CASE WHEN p_ignored IS NULL OR is_flood_notice(p_settings, p_chat, p_ignored) THEN least(c.due_at, _now) ELSE c.due_at END,
         minute_started_at = CASE WHEN _is_new_minute THEN _now ELSE c.minute_started_at END,
         minute_count = CASE WHEN _is_new_minute THEN 1 ELSE c.minute_count + 1 END,
         stopped_at = _stopped_at

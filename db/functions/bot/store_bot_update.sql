@@ -16,7 +16,8 @@
 --              not_a_dialog   in a group or channel, where the settings do not say so: people there would share a state
 --              stopped        the customer stopped the bot, then or later; nothing can be sent
 --              chat_flood     over the chat's updates per minute. It passes the gate of the endpoint, so that one
---                             customer does not use up the rate of all others
+--                             customer does not use up the rate of all others. Of the first one in a minute the bot
+--                             tells the customer so (is_flood_notice)
 -- seq          with "stored": the number of the change in the chat, where the update is a message that the chat shows
 -- Order        provider_ts is the arrival where the provider names no time
 -- Changes      bot_chats: due_at with the update in one transaction, so whoever looks for more work under the lock of
@@ -39,6 +40,7 @@ DECLARE
     _provider_ts bigint := coalesce((p_update ->> 'provider_ts')::bigint,
                                     floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
     _ignored text;
+    _notice boolean;
     _seq bigint;
     _is_stored boolean;
 BEGIN
@@ -88,6 +90,7 @@ BEGIN
     END IF;
     IF NOT _is_stored THEN
         _ignored := why_ignored(_settings, _chat, p_update, _provider_ts);
+        _notice := is_flood_notice(_settings, _chat, _ignored);
         IF _chat_id <> '' THEN
             _chat := note_bot_update(_settings, _chat, p_update, _provider_ts, _ignored);
             _seq := CASE WHEN _kind = 'message_created' THEN _chat.seq END;
@@ -99,11 +102,11 @@ BEGIN
                 p_endpoint_id, _kind, p_update -> 'body', _trace_id, p_update ->> 'traceparent',
                 p_update ->> 'user_id', p_update ->> 'chat_type', _provider_ts,
                 (p_update ->> 'provider_seq')::numeric, _ignored,
-                CASE WHEN _ignored IS NOT NULL THEN clock_timestamp() END, _seq)
+                CASE WHEN _ignored IS NOT NULL AND NOT _notice THEN clock_timestamp() END, _seq)
         ON CONFLICT (workspace_id, provider, chat_id, provider_message_id) DO NOTHING;
         IF FOUND THEN
             RETURN jsonb_strip_nulls(jsonb_build_object(
-                'verdict', 'stored', 'chat_id', _chat_id, 'answer', _ignored IS NULL, 'seq', _seq));
+                'verdict', 'stored', 'chat_id', _chat_id, 'answer', _ignored IS NULL OR _notice, 'seq', _seq));
         END IF;
     END IF;
 

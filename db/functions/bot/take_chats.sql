@@ -108,7 +108,7 @@ BEGIN
         LEFT JOIN LATERAL (
             SELECT jsonb_agg(jsonb_build_object(
                        'key', i.provider_message_id, 'kind', i.kind, 'at', i.ts, 'provider_ms', i.provider_ts,
-                       'body', i.update, 'trace_id', i.trace_id, 'traceparent', i.traceparent)
+                       'flooded', i.ignored IS NOT NULL, 'body', i.update, 'trace_id', i.trace_id, 'traceparent', i.traceparent)
                        ORDER BY i.provider_ts, i.provider_seq, i.ts, i.provider_message_id) AS updates
             FROM (
                 SELECT i.*

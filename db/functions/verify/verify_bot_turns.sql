@@ -6,6 +6,7 @@
 --
 -- place       of the row: `after` of the next page. null: the first page
 -- whole       nothing of the chat is forgotten: the inbox still has the update that created it
+-- flooded     the update is one too many in its minute: is_flood_notice
 -- waits       it is not handled yet
 -- logged_at   when it was handled; infinity while it waits
 -- log         its line; null where there is none. is_log_due: there must be one, since older lines are kept
@@ -25,6 +26,7 @@ RETURNS TABLE (
     provider_ts bigint,
     provider_seq numeric,
     update jsonb,
+    flooded boolean,
     waits boolean,
     logged_at timestamptz,
     log jsonb,
@@ -46,7 +48,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT jsonb_build_array(c.chat_id, r.logged_at, r.provider_ts, r.provider_seq, r.at, r.key),
-           chat_token(p_workspace_id, c.chat_id), h.whole, r.key, r.kind, r.at, r.provider_ts, r.provider_seq, r.update,
+           chat_token(p_workspace_id, c.chat_id), h.whole, r.key, r.kind, r.at, r.provider_ts, r.provider_seq, r.update, r.flooded,
            r.logged_at = 'infinity', r.logged_at, r.log, r.logged_at >= _oldest AND r.logged_at < 'infinity',
            c.forgotten_seq < coalesce(r.seq, 1), b.response_hash, b.response, s.state, s.context, s.expires_at
     FROM bot_settings o
@@ -64,7 +66,7 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT i.provider_message_id AS key, i.kind, i.ts AS at, coalesce(i.provider_ts, 0) AS provider_ts,
                coalesce(i.provider_seq, 1e20) AS provider_seq, i.update, coalesce(i.processed_at, 'infinity') AS logged_at,
-               i.seq, to_jsonb(l) AS log
+               i.seq, i.ignored IS NOT NULL AS flooded, to_jsonb(l) AS log
         FROM bot_inbox i
         LEFT JOIN bot_logs l
           ON l.workspace_id = p_workspace_id
@@ -74,9 +76,9 @@ BEGIN
         WHERE i.workspace_id = p_workspace_id
           AND i.provider = o.provider
           AND i.chat_id = c.chat_id
-          AND i.ignored IS NULL
+          AND (i.ignored IS NULL OR i.ignored = 'chat_flood' AND (l.id IS NOT NULL OR i.processed_at IS NULL))
         UNION ALL
-        SELECT NULL, NULL, l.ts, 0::bigint, 0::numeric, NULL, l.ts, NULL, to_jsonb(l)
+        SELECT NULL, NULL, l.ts, 0::bigint, 0::numeric, NULL, l.ts, NULL, false, to_jsonb(l)
         FROM bot_logs l
         WHERE l.workspace_id = p_workspace_id
           AND l.chat_id = c.chat_id

@@ -1,5 +1,6 @@
 """A customer writes, and the bot answers: with everything real but the platform."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -27,6 +28,29 @@ async def test_an_update_is_answered_by_the_rules(database: Database, shop: Shop
     [log] = await shop.bot.logs()
     assert (log["matched_rule_id"], log["meta"]["outcome"]) == ("ping", "matched")
     assert [(changed, seq) for _, changed, seq in told] == [(chat, 2)]
+
+
+async def test_a_flood_of_one_chat_is_told_so_once_in_a_minute_and_the_others_are_answered(
+    database: Database, shop: Shop
+) -> None:
+    floods, other = await shop.open(2)
+    await shop.rule("ping", "pong {{ text }}")
+    await shop.db.execute("UPDATE bot_settings SET chat_per_minute = 3, texts = $1", json.dumps({"flood": "Later."}))
+    for number in range(30):
+        await shop.bot.arrive(floods, text=f"ping {number}")
+    await shop.bot.arrive(other, text="ping")
+
+    async with running_bot(configured(database.url, shop.simulator)):
+        await shop.settle(5)
+        await shop.db.execute("UPDATE bot_chats SET minute_started_at = now() - interval '61 seconds'")
+        await shop.bot.arrive(floods, text="ping again")
+        await shop.settle(6)
+
+    assert await shop.said(floods) == [*(f"pong ping {number}" for number in range(3)), "Later.", "pong ping again"]
+    assert await shop.said(other) == ["pong ping"]
+    kinds = await shop.db.fetch("SELECT kind FROM bot_outbox WHERE chat_id = $1 ORDER BY place", floods)
+    assert [row["kind"] for row in kinds] == ["reply", "reply", "reply", "notice", "reply"]
+    assert await shop.db.fetchval("SELECT count(*) FROM bot_inbox WHERE ignored = 'chat_flood'") == 27
 
 
 async def test_a_scenario_of_twenty_steps_takes_twenty_quick_messages(database: Database, shop: Shop) -> None:

@@ -247,6 +247,20 @@ class TestTooManyUpdatesOfOneChat:
         assert await ignored(bot) == [None, None, "chat_flood", "chat_flood", None]
         assert [event["what"] for event in await bot.tenant.events()] == ["bot_update_ignored"]
 
+    async def test_leave_the_first_of_them_to_the_bot_which_says_so_once_in_a_minute(self, bot: Sender) -> None:
+        await bot.tenant.db.execute(
+            "UPDATE bot_settings SET chat_per_minute = 2, texts = jsonb_build_object('flood', 'Later.')"
+        )
+
+        answers = [await store(bot, f"mid.{number}") for number in range(5)]
+        await bot.tenant.db.execute("UPDATE bot_chats SET minute_started_at = now() - interval '61 seconds'")
+        answers += [await store(bot, f"mid.9{number}") for number in range(4)]
+
+        assert [answer["answer"] for answer in answers] == [*[True] * 3, *[False] * 2, *[True] * 3, False]
+        waiting = "SELECT provider_message_id FROM bot_inbox WHERE processed_at IS NULL AND ignored IS NOT NULL"
+        rows = await bot.tenant.db.fetch(f"{waiting} ORDER BY ts")
+        assert [row[0] for row in rows] == ["mid.2", "mid.92"]
+
     async def test_do_not_use_up_the_rate_of_the_others(self, tenant: Tenant) -> None:
         """What is over the rate of the endpoint is not stored and comes again in a minute."""
         await make_bot(tenant, chat_per_minute=2)

@@ -164,7 +164,7 @@ def _taken(workspace: WorkspaceId, row: Any, until: float) -> TakenChat:
 
 def _update(row: dict[str, Any]) -> StoredUpdate:
     at = datetime.fromisoformat(row["at"])
-    update = read_update(row["key"], row["kind"], row["body"], at, row["provider_ms"])
+    update = read_update(row["key"], row["kind"], row["body"], at, row["provider_ms"], flooded=row["flooded"])
     return StoredUpdate(update, row["trace_id"], row["traceparent"])
 
 

@@ -236,6 +236,7 @@ def _document(decided: Decided) -> dict[str, Any]:
         "reply": last.plan
         and {
             "key": last.key,
+            "kind": "notice" if last.outcome == "flooded" else "reply",
             "plan": last.plan,
             "plan_hash": last.plan.digest(),
             "response_hash": last.response_hash,

@@ -49,6 +49,17 @@ def decide(ruleset: Ruleset, conversation: Conversation, update: Update) -> Turn
     return _no_match(talk)
 
 
+def _flood(talk: Talk) -> Talk | Turn:
+    """Nothing changes but that the customer is told. While an operator has the chat, people may write as they like."""
+    if not talk.update.flooded:
+        return talk
+    if _operator_has_it(talk):
+        return talk.turn("silent")
+    notice = talk.say(talk.ruleset.settings.texts.flood)
+    is_press = talk.update.kind == "press"
+    return talk.turn("flooded", notice, notification=notice.text if notice and is_press else None)
+
+
 def _late(talk: Talk) -> Talk | Turn:
     """Older than what was handled already: answered by global rules, and nothing changes."""
     newest, written = talk.before.newest_ms, talk.update.provider_ms
@@ -296,6 +307,7 @@ def _wait(talk: Talk, state: str, context: dict[str, Any]) -> NextConversation:
 
 
 STEPS: tuple[Step, ...] = (
+    _flood,
     _late,
     _start,
     _operator,

@@ -143,5 +143,5 @@ def _is_plain(ruleset: Ruleset, conversation: Conversation, update: Update) -> b
     words = normal_form(update.text)
     late = ruleset.settings.late_after.total_seconds() * 1000
     is_late = update.provider_ms is not None and (conversation.newest_ms or 0) - update.provider_ms > late
-    plain = update.kind == "message" and bool(words) and not update.attachments
+    plain = update.kind == "message" and bool(words) and not update.attachments and not update.flooded
     return plain and not is_late and words not in ruleset.cancel_words

@@ -13,7 +13,9 @@ KINDS: dict[str, Literal["message", "press", "start"]] = {
 LONGEST_TEXT = 4000
 
 
-def read_update(key: str, kind: str, body: Any, at: datetime, provider_ms: int | None) -> Update:
+def read_update(
+    key: str, kind: str, body: Any, at: datetime, provider_ms: int | None, *, flooded: bool = False
+) -> Update:
     """Of a row of ``bot_inbox``: its key, kind, update, ts and provider_ts."""
     text = _string(_at(body, "message", "body", "text")) or _string(_at(body, "message", "link", "message", "text"))
     callback_id = _string(_at(body, "callback", "callback_id"))
@@ -27,6 +29,7 @@ def read_update(key: str, kind: str, body: Any, at: datetime, provider_ms: int |
         attachments=() if is_press else _attachments(body),
         payload=_string(_at(body, "callback", "payload")) if is_press else "",
         callback_id=callback_id or None if is_press else None,
+        flooded=flooded,
     )
 
 

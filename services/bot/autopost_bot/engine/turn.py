@@ -26,6 +26,7 @@ Outcome = Literal[
     "attachment",  # something without words, which no rule takes
     "late",  # older than what was already handled: answered, but nothing changes
     "silent",  # no answer is wanted: an operator has the chat, a second start, a late update that nothing matches
+    "flooded",  # too many in a minute: the customer is told so once
     "gathered",  # its text was joined with that of a later update, which has the answer
     "stale",  # a button of an earlier question
     "ignored",  # a button that is not ours
@@ -49,6 +50,8 @@ class Update(Struct, frozen=True, kw_only=True):
     payload: str = ""
     """Of a pressed button."""
     callback_id: str | None = None
+    flooded: bool = False
+    """One too many in its minute: the customer is told so, and that is all."""
 
 
 def written_ms(update: Update) -> int:
