@@ -170,6 +170,7 @@ def _is_intact(row: Row) -> bool:
     if row["response"] is None:
         return True
     try:
-        return msgspec.convert(row["response"].get("plan"), Plan).digest() == row["response_hash"]
+        digest = msgspec.convert(row["response"].get("plan"), Plan).digest()
     except msgspec.ValidationError:
         return False
+    return bool(digest == row["response_hash"])
