@@ -5,7 +5,8 @@
 -- other side), for all rows of a statement at once: row by row it was a third of the cost of an enqueue.
 --
 -- Appends   delivery_queue, one row per queued delivery; dead_letters, one row per failed_permanent
--- Changes   channel_due, only to an earlier time; during enqueue_posts not at all: it does so at its end
+-- Changes   channel_due, only to an earlier time; during enqueue_posts it only notes in autopost.in_batch that some are
+--           due too late: enqueue_posts moves them at its end
 -- Locks     messages and channel_due FOR KEY SHARE, by key. The lock on channel_due keeps a concurrent claim from
 --           declaring the channel empty (see claim_deliveries) until this transaction has ended
 -- Raises    AP002 on an illegal first status, foreign_key_violation without message or channel
@@ -103,7 +104,10 @@ BEGIN
         WHERE n.status = 'failed_permanent';
     END IF;
 
-    IF NOT _channels.due_too_late OR current_setting('autopost.in_batch', true) = 'on' THEN
+    IF NOT _channels.due_too_late THEN
+        RETURN NULL;
+    ELSIF current_setting('autopost.in_batch', true) IN ('on', 'late') THEN
+        PERFORM set_config('autopost.in_batch', 'late', true);
         RETURN NULL;
     END IF;
     -- A new statement: it reads what a claim made of the channels before their locks were granted. Afterwards a claim

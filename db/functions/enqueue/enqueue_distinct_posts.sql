@@ -98,7 +98,9 @@ BEGIN
         SELECT d.delivery_id, p_workspace_id, s.message_id, d.channel_id, s.rendering_id, s.hash_version,
                s.content_hash, s.now, s.scheduled_for,
                CASE WHEN s.plan_hash IS NULL THEN 'failed_permanent' ELSE 'queued' END::delivery_status,
-               coalesce(s.max_attempts, (_own_attempts ->> d.channel_id::text)::int, _attempts), s.error, s.meta,
+               coalesce(s.max_attempts,
+                        CASE WHEN _own_attempts IS NOT NULL THEN (_own_attempts ->> d.channel_id::text)::int END,
+                        _attempts), s.error, s.meta,
                s.plan_hash, s.template_version, s.trace_id, s.traceparent, s.batch_id, 1, s.now, s.now
         FROM deliveries_of d
         JOIN shown s USING (number)

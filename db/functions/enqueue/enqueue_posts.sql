@@ -26,7 +26,7 @@ BEGIN
     IF p_posts = '{}' THEN -- else generic plans would be made for empty tables
         RETURN '{}';
     END IF;
-    PERFORM set_config('autopost.in_batch', 'on', true); -- deliveries_after_insert leaves channel_due to the end
+    PERFORM set_config('autopost.in_batch', 'on', true); -- deliveries_after_insert only notes what is late
     IF cardinality(p_posts) = (
         SELECT count(*) FROM (SELECT DISTINCT p.hash_version, p.content_hash FROM unnest(p_posts) AS p) AS contents
     ) THEN
@@ -45,22 +45,23 @@ BEGIN
             _answers := _answers || enqueue_distinct_posts(p_workspace_id, _round, p_routes, p_now, p_audit_deduped);
         END LOOP;
     END IF;
+    IF current_setting('autopost.in_batch') = 'late' THEN
+        PERFORM make_channels_due(p_workspace_id, array_agg(n.channel_id), array_agg(n.due))
+        FROM (
+            SELECT d.channel_id, min(delivery_due_at(d.status, d.not_before, d.scheduled_for, d.next_retry_at)) AS due
+            FROM unnest(_answers) AS a
+            CROSS JOIN LATERAL ( -- no workspace_id inside the fence: its key would read the whole workspace
+                SELECT d.*
+                FROM deliveries d
+                WHERE d.message_id = a.message_id
+                OFFSET 0
+            ) AS d
+            WHERE d.workspace_id = p_workspace_id
+              AND d.status = 'queued'
+              AND a.enqueued > 0
+            GROUP BY d.channel_id
+        ) AS n;
+    END IF;
     PERFORM set_config('autopost.in_batch', 'off', true);
-
-    PERFORM make_channels_due(p_workspace_id, array_agg(n.channel_id), array_agg(n.due))
-    FROM (
-        SELECT d.channel_id, min(delivery_due_at(d.status, d.not_before, d.scheduled_for, d.next_retry_at)) AS due
-        FROM unnest(_answers) AS a
-        CROSS JOIN LATERAL ( -- no workspace_id inside the fence: its key would read the whole workspace
-            SELECT d.*
-            FROM deliveries d
-            WHERE d.message_id = a.message_id
-            OFFSET 0
-        ) AS d
-        WHERE d.workspace_id = p_workspace_id
-          AND d.status = 'queued'
-          AND a.enqueued > 0
-        GROUP BY d.channel_id
-    ) AS n;
     RETURN _answers;
 END $$;

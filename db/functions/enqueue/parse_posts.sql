@@ -1,9 +1,11 @@
--- parse_posts(posts) -> the posts of a batch as rows, each with its place in the batch, from 1
+-- parse_posts(posts, source) -> the posts of a batch as rows, each with its place in the batch, from 1
 --
 -- Reads the document once, so that later steps work on rows.
 --
 -- posts        as for enqueue_messages_and_deliveries_batch
-CREATE OR REPLACE FUNCTION parse_posts(p_posts jsonb)
+-- source       of posts that were not normalised by a service: what each says of its own source goes before it, and tags
+--              get their canonical form; null for posts that are stored as they are
+CREATE OR REPLACE FUNCTION parse_posts(p_posts jsonb, p_source jsonb DEFAULT NULL)
 RETURNS post[]
 LANGUAGE sql
 STABLE
@@ -11,7 +13,10 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     SELECT coalesce(array_agg((
                p.place, p.content_hash, p.hash_version, coalesce(p.normalization_version, 1), p.payload,
-               coalesce(p.tags, '{}'), r.channels, r.channel_tags, p.source, p.source_ref, p.scheduled_for, p.max_attempts,
+               CASE WHEN p_source IS NULL THEN coalesce(p.tags, '{}') ELSE canonical_tags(p.tags) END,
+               r.channels, r.channel_tags,
+               CASE WHEN p_source IS NULL THEN p.source ELSE p_source || coalesce(nullif(p.source, 'null'), '{}') END,
+               p.source_ref, p.scheduled_for, p.max_attempts,
                p.run_id, p.trace_id, p.traceparent, p.batch_id, p.renderings, p.request, p.post_id
            )::post), '{}')
     FROM ROWS FROM (jsonb_to_recordset(p_posts) AS (

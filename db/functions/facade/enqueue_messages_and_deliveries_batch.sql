@@ -56,15 +56,7 @@ BEGIN
         RAISE EXCEPTION 'the workspace has no endpoint %', p_endpoint_id USING ERRCODE = 'AP011';
     END IF;
 
-    _posts := parse_posts((
-        SELECT coalesce(jsonb_agg(g.post || jsonb_build_object(
-                   'source', _source || coalesce(nullif(g.post -> 'source', 'null'), '{}'),
-                   'tags', to_jsonb(canonical_tags(t.tags))) ORDER BY g.place), '[]')
-        FROM jsonb_array_elements(p_posts) WITH ORDINALITY AS g (post, place)
-        CROSS JOIN LATERAL (
-            SELECT ARRAY(SELECT jsonb_array_elements_text(nullif(g.post -> 'tags', 'null'))) AS tags
-        ) AS t
-    ));
+    _posts := parse_posts(p_posts, _source);
     _routes := route_posts(p_workspace_id, _posts);
     IF _routes.missing <> '{}' THEN
         _posts := ARRAY(SELECT p FROM unnest(_posts) AS p WHERE NOT _routes.missing ? p.place::text);
