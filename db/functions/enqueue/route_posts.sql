@@ -9,13 +9,15 @@
 -- missing      {place: [profile, …]}: posts without a rendering for the profile of a channel they go to, with all
 --              that compiling needs. Posts with media still to be fetched bring none
 -- nowhere      places of posts that no channel takes, of contents that were never seen; null when there are none
+-- some_fail    a route has problems instead of a plan
 CREATE OR REPLACE FUNCTION route_posts(
     p_workspace_id uuid,
     p_posts post[],
     p_look_up boolean DEFAULT true,
     OUT routes route[],
     OUT missing jsonb,
-    OUT nowhere int[]
+    OUT nowhere int[],
+    OUT some_fail boolean
 )
 LANGUAGE plpgsql
 STABLE
@@ -30,8 +32,9 @@ BEGIN
     SELECT array_agg((r.place, r.dedup_ttl_hours, r.channel_ids, r.plan_hash, r.rendered_text, r.plan, r.calls,
                       r.template_version, r.problems, r.number, r.shows)::route),
            array_agg(DISTINCT r.place) FILTER (WHERE r.is_missing),
-           count(DISTINCT r.place)
-    INTO routes, _lacking, _routed
+           count(DISTINCT r.place),
+           bool_or(r.problems IS NOT NULL)
+    INTO routes, _lacking, _routed, some_fail
     FROM (
         SELECT p.place, r.dedup_ttl_hours, r.channel_ids, s.plan_hash, s.rendered_text, s.plan, s.calls,
                s.template_version, s.problems,

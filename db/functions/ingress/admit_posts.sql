@@ -2,10 +2,12 @@
 -- -> a verdict per push, in order
 --
 -- All steps for accepted pushes in one transaction: gate, receipts, messages, deliveries, runs. Requests that fail on
--- the way leave no receipt, so the sender may repeat them; nor do those that no channel takes. A post that brings its
--- request has media still to be fetched: it is staged, unless no channel takes it, and its run ends when that is done.
+-- the way leave no receipt, so the sender may repeat them; nor do those that reach no channel, whose receipts are not
+-- even taken: a correction in the same batch is accepted. A post that brings its request has media still to be fetched:
+-- it is staged, unless no channel takes it, and its run ends when that is done.
 --
 -- Verdicts     accepted            with the answer of enqueue_messages_and_deliveries and run_id
+--              refused             with the same: no channel takes the post, or none of those that do can show it
 --              staged              with post_id and run_id
 --              duplicate           seen before: by source_ref, or by payload_hash within the endpoint's window; see
 --                                  register_requests
@@ -16,8 +18,8 @@
 --                                  is accepted
 --              missing_profiles    compile these and call again, past the gate; nothing else was written of it
 -- look_up      to look up contents before routing: costs time, and reports every rendering that a post lacks
--- Raises       serialization_failure as enqueue_seen_posts does, unless look_up is set; then only when another
---              transaction stores the same content at the same time
+-- Raises       serialization_failure as enqueue_seen_posts does, unless look_up is set; then, and when a channel got the
+--              content after its post was judged, only when another transaction stores the same content at the same time
 -- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
 -- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
 CREATE OR REPLACE FUNCTION admit_posts(
@@ -40,6 +42,7 @@ DECLARE
     _some_staged boolean := p_posts @? '$[*].request';
     _verdicts jsonb;
     _routes record;
+    _without_receipt int[];
     _duplicates jsonb;
     _given_back uuid[];
     _answers post_answer[];
@@ -71,10 +74,14 @@ BEGIN
         FROM jsonb_each(_routes.missing) AS m (place, profiles);
     END IF;
 
+    _without_receipt := coalesce(_routes.nowhere, '{}');
+    IF _routes.some_fail THEN
+        _without_receipt := _without_receipt || unshowable_posts(p_workspace_id, _posts, _routes.routes);
+    END IF;
     _duplicates := register_requests(
         p_workspace_id, p_endpoint_id, _endpoint.hash_drop_window_sec,
-        CASE WHEN _routes.nowhere IS NULL THEN _posts
-             ELSE ARRAY(SELECT p FROM unnest(_posts) AS p WHERE p.place <> ALL (_routes.nowhere)) END,
+        CASE WHEN _without_receipt = '{}' THEN _posts
+             ELSE ARRAY(SELECT p FROM unnest(_posts) AS p WHERE p.place <> ALL (_without_receipt)) END,
         p_payload_hashes);
     IF _duplicates <> '{}' THEN
         _posts := ARRAY(SELECT p FROM unnest(_posts) AS p WHERE NOT _duplicates ? p.place::text);
@@ -88,9 +95,16 @@ BEGIN
         _answers := _answers || refuse_staging(p_workspace_id, _posts, _routes.nowhere);
     END IF;
 
+    IF _without_receipt <> '{}' AND EXISTS (
+        SELECT 1 FROM unnest(_answers) AS a WHERE a.place = ANY (_without_receipt) AND a.enqueued + a.deduped > 0
+    ) THEN
+        RAISE EXCEPTION 'a channel got the content of a post after the post was judged'
+            USING ERRCODE = 'serialization_failure', HINT = 'call again';
+    END IF;
+
     WITH taken AS MATERIALIZED (
-        SELECT p.place, p.run_id, p.trace_id, a.place IS NULL AS is_staged, a.message_id, a.is_new, a.routed, a.enqueued,
-               a.deduped, a.validation_failed, a.first_tags
+        SELECT p.place, p.run_id, p.trace_id, a.place IS NULL AS is_staged, a.enqueued + a.deduped = 0 AS is_refused,
+               a.message_id, a.is_new, a.routed, a.enqueued, a.deduped, a.validation_failed, a.first_tags
         FROM unnest(_posts) AS p
         LEFT JOIN unnest(_answers) AS a USING (place)
     ), runs AS (
@@ -98,7 +112,7 @@ BEGIN
         SELECT p_workspace_id, t.run_id, 'push', p_endpoint_id, t.trace_id,
                CASE WHEN NOT t.is_staged THEN clock_timestamp() END,
                CASE WHEN t.is_staged THEN '{"accepted": 1, "staged": 1}'
-               ELSE jsonb_build_object('accepted', 1, 'routed', t.routed, 'enqueued', t.enqueued, 'deduped', t.deduped,
+               ELSE jsonb_build_object(CASE WHEN t.is_refused THEN 'refused' ELSE 'accepted' END, 1, 'routed', t.routed, 'enqueued', t.enqueued, 'deduped', t.deduped,
                                        'validation_failed', t.validation_failed)
                END
         FROM taken t
@@ -107,11 +121,11 @@ BEGIN
            array_agg(v.run_id) FILTER (WHERE v.run_id IS NOT NULL)
     INTO _told, _given_back
     FROM (
-        SELECT t.place, CASE WHEN t.routed = 0 THEN t.run_id END AS run_id, CASE
+        SELECT t.place, CASE WHEN t.is_refused THEN t.run_id END AS run_id, CASE
                    WHEN NOT t.is_staged THEN format( -- half the cost of building it as jsonb
-                       '{"verdict": "accepted", "run_id": "%s", "message_id": %s, "new": %s, "routed": %s, '
+                       '{"verdict": "%s", "run_id": "%s", "message_id": %s, "new": %s, "routed": %s, '
                        '"enqueued": %s, "deduped": %s, "validation_failed": %s%s}',
-                       t.run_id, coalesce('"' || t.message_id || '"', 'null'),
+                       CASE WHEN t.is_refused THEN 'refused' ELSE 'accepted' END, t.run_id, coalesce('"' || t.message_id || '"', 'null'),
                        CASE WHEN t.is_new THEN 'true' ELSE 'false' END, t.routed, t.enqueued, t.deduped, t.validation_failed,
                        ', "first_tags": ' || to_json(t.first_tags))
                    ELSE jsonb_build_object(

@@ -6,7 +6,8 @@
 -- post         as for enqueue_messages_and_deliveries; run and trace are those of the staged post
 -- lost         [{"code", "field", …}]: media that could not be fetched, and that the post goes without
 -- Verdicts     enqueued            with the answer of enqueue_messages_and_deliveries
---              failed              no channel takes it; the receipt of a push is deleted
+--              failed              no channel takes it, or none of those that do can show it; the receipt of a push is
+--                                  deleted
 --              missing_profiles    compile these and call again; nothing was written
 --              stale               the lease has passed on: nothing was changed but a stale_commit event
 -- Changes      fetching -> enqueued | failed
@@ -27,7 +28,7 @@ AS $$
 DECLARE
     _staged staged_posts := lock_staged_post(p_workspace_id, p_post_id, p_lease_token);
     _answer jsonb;
-    _is_unrouted boolean;
+    _refusal text;
 BEGIN
     IF _staged.post_id IS NULL THEN
         RETURN jsonb_build_object('verdict', 'stale');
@@ -48,13 +49,16 @@ BEGIN
     IF _answer ? 'missing_profiles' THEN
         RETURN _answer || jsonb_build_object('verdict', 'missing_profiles');
     END IF;
-    _is_unrouted := (_answer ->> 'routed')::int = 0;
+    _refusal := CASE
+        WHEN (_answer ->> 'routed')::int = 0 THEN 'no_channel'
+        WHEN (_answer ->> 'enqueued')::int + (_answer ->> 'deduped')::int = 0 THEN 'validation_failed'
+    END;
     UPDATE staged_posts s
-    SET status = CASE WHEN _is_unrouted THEN 'failed' ELSE 'enqueued' END,
+    SET status = CASE WHEN _refusal IS NULL THEN 'enqueued' ELSE 'failed' END,
         message_id = (_answer ->> 'message_id')::uuid,
-        receipt_id = CASE WHEN NOT _is_unrouted THEN s.receipt_id END,
+        receipt_id = CASE WHEN _refusal IS NULL THEN s.receipt_id END,
         lease_until = NULL,
-        last_error = CASE WHEN _is_unrouted THEN jsonb_build_object('code', 'no_channel') END,
+        last_error = CASE WHEN _refusal IS NOT NULL THEN jsonb_build_object('code', _refusal) END,
         finished_at = clock_timestamp()
     WHERE s.workspace_id = p_workspace_id
       AND s.post_id = p_post_id;
@@ -69,12 +73,12 @@ BEGIN
         WHEN NOT _answer ? 'first_tags' OR _staged.source ->> 'kind' = 'pull' THEN '{}'
         ELSE jsonb_build_object('first_tags', quoted_all(_answer -> 'first_tags'),
                                 'tags', quoted_all(coalesce(p_post -> 'tags', '[]')))
-    END || CASE WHEN _is_unrouted THEN '{"reason": "no_channel"}' ELSE '{}' END::jsonb,
+    END || CASE WHEN _refusal IS NULL THEN '{}' ELSE jsonb_build_object('reason', _refusal) END,
     p_ends => true);
-    IF _is_unrouted THEN
+    IF _refusal IS NOT NULL THEN
         DELETE FROM ingress_receipts r
         WHERE r.workspace_id = p_workspace_id
           AND r.receipt_id = _staged.receipt_id;
     END IF;
-    RETURN _answer || jsonb_build_object('verdict', CASE WHEN _is_unrouted THEN 'failed' ELSE 'enqueued' END);
+    RETURN _answer || jsonb_build_object('verdict', CASE WHEN _refusal IS NULL THEN 'enqueued' ELSE 'failed' END);
 END $$;

@@ -55,6 +55,10 @@ class MediaItem(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     caption: str | None = None
 
 
+ChannelName = Annotated[
+    str,
+    Meta(min_length=1, max_length=256, description="A channel: its id, its chat id on the platform, or its title."),
+]
 GENERAL_TOPIC = 1
 MOST_TOPICS = 2**31 - 1
 Thread = Annotated[
@@ -72,8 +76,8 @@ Thread = Annotated[
 class Routing(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Narrows the channels that ``route_filter`` selects; never adds one. ``thread`` names a topic in them."""
 
-    channels: tuple[str, ...] = ()
-    channel_tags: tuple[Tag, ...] = ()
+    channels: Annotated[tuple[ChannelName, ...], Meta(max_length=1000)] = ()
+    channel_tags: Annotated[tuple[Tag, ...], Meta(max_length=50)] = ()
     thread: Thread | None = None
 
 

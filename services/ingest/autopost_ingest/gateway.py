@@ -48,7 +48,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Result of ``admit_posts`` for one post; ``verdict`` decides which other fields are set."""
 
     verdict: (
-        Literal["accepted", "staged", "duplicate", "rate_limited"]
+        Literal["accepted", "refused", "staged", "duplicate", "rate_limited"]
         | Literal["workspace_paused", "workspace_disabled", "endpoint_disabled", "missing_profiles"]
     )
     post_id: UUID | None = None
@@ -65,6 +65,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
     missing_profiles: tuple[Profile, ...] = ()
     first_tags: tuple[str, ...] | None = None
     """Tags of the first post of this content, if they differ; routing uses them."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in ("routed", "enqueued", "deduped", "validation_failed")}
 
 
 _decode_verdicts = Decoder(list[Verdict]).decode
@@ -135,6 +139,30 @@ class PostPreview(Struct, frozen=True, kw_only=True):
     profiles: tuple[Profile, ...]
 
 
+class NamedChannel(Struct, frozen=True, kw_only=True):
+    channel_id: UUID
+    title: str | None
+    platform: str
+    target_id: str
+
+
+class FoundChannels(Struct, frozen=True, kw_only=True):
+    """Result of ``find_channels``; ``titles`` and ``tags`` are there to compare an unknown name with."""
+
+    channels: tuple[tuple[NamedChannel, ...], ...]
+    unknown_tags: tuple[str, ...]
+    titles: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+class RoutingFacts(Struct, frozen=True, kw_only=True):
+    """Result of ``routing_facts``: what warnings depend on."""
+
+    filter_tags: tuple[str, ...]
+    closed: int
+    """Enabled channels whose posting window is closed."""
+
+
 class Gateway:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -188,6 +216,16 @@ class Gateway:
             "SELECT preview_post($1, $2, $3, $4)", endpoint.workspace_id, endpoint.endpoint_id, post, payload_hash
         )
         return convert(answer, PostPreview)
+
+    async def find_channels(
+        self, workspace: WorkspaceId, names: Sequence[str], channel_tags: Sequence[str]
+    ) -> FoundChannels:
+        answer = await self._database.fetchval("SELECT find_channels($1, $2, $3)", workspace, names, channel_tags)
+        return convert(answer, FoundChannels)
+
+    async def routing_facts(self, workspace: WorkspaceId) -> RoutingFacts:
+        row = await self._database.fetchrow("SELECT * FROM routing_facts($1)", workspace)
+        return convert(dict(row or {}), RoutingFacts)
 
     async def read_media_origins(self, workspace: WorkspaceId, blob_refs: Sequence[str]) -> dict[str, Origin]:
         """By ``blob_ref``; only media that the workspace has stored."""

@@ -7,7 +7,13 @@ LONGEST_COMPARED = 100
 """A limit, because the name comes from a sender and the comparison time grows with its length."""
 
 
-def suggest(name: str, known: Collection[str]) -> str:
-    """A suggestion for people; all known names when none is similar."""
-    nearest = get_close_matches(name[:LONGEST_COMPARED], sorted(known), n=1)
-    return f"did you mean `{nearest[0]}`?" if nearest else f"known: {', '.join(sorted(known))}"
+def suggest(name: str, known: Collection[str], *, most: int | None = None) -> str:
+    """A suggestion for people; without a similar name all known ones, or the first ``most`` of them. Case does not
+    count."""
+    by_case = {each.casefold(): each for each in sorted(known)}
+    nearest = get_close_matches(name[:LONGEST_COMPARED].casefold(), list(by_case), n=1)
+    if nearest:
+        return f"did you mean `{by_case[nearest[0]]}`?"
+    listed = sorted(known)[:most]
+    more = len(known) - len(listed)
+    return f"known: {', '.join(listed) or 'none'}" + (f" and {more} more" if more else "")

@@ -58,6 +58,7 @@ class Admission:
         keys: SealingKeys | None = None,
         payloads: Payloads | None = None,
     ) -> None:
+        self.gateway = gateway
         self.parser = parser
         self.refusals = Refusals(gateway, SampleStore(payloads or Payloads(None, "ingest")))
         self.body_reader = BodyReader(within=body_timeout, idle=body_idle or body_timeout, memory=body_memory)
@@ -183,10 +184,16 @@ class RequestAccounting:
             await self._admission.account(self._request, self._endpoint, exc)
 
 
-REJECTED = {400: "malformed", 408: "too_slow", 413: "content_too_large", 415: "unsupported_media_type"}
+REJECTED = {
+    400: "malformed",
+    408: "too_slow",
+    413: "content_too_large",
+    415: "unsupported_media_type",
+    422: "unprocessable",
+}
 """Status to the ``code`` of an ``ingress_payload_rejected`` event."""
 
-REASONS = {400: "malformed"}
+REASONS = {400: "malformed", 422: "unprocessable"}
 
 SECRET_HEADERS = ("X-Webhook-Secret", "X-Max-Bot-Api-Secret", "webhook-signature")
 

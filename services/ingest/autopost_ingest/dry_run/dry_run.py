@@ -5,97 +5,39 @@ shown here is identical to the one that the post would store, including its hash
 """
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Literal, cast
-from uuid import UUID
+from typing import cast
 
 import msgspec
 from aiohttp import web
 from autopost_contracts.payload import PostRequest
-from autopost_contracts.plan import Plan, Problem
+from autopost_contracts.plan import Plan
 from autopost_runtime.telemetry import tracing as telemetry
-from msgspec import Struct
 from msgspec.structs import replace
 
 from autopost_ingest.admission.admit import Admission
-from autopost_ingest.dry_run.media import DryMedia
+from autopost_ingest.dry_run.answer import (
+    ChannelCounts,
+    ChannelDecision,
+    Dedup,
+    DryRun,
+    Outcome,
+    PlanPreview,
+    Route,
+    Timing,
+    Verdict,
+)
+from autopost_ingest.dry_run.judge import judge
+from autopost_ingest.dry_run.media import DryMedia, with_stand_ins
 from autopost_ingest.dry_run.reasons import verdict_reason, wait_reasons, why_not_routed
-from autopost_ingest.gateway import ChannelPreview, Endpoint, Gateway, PostPreview, Repeated, Twin
+from autopost_ingest.gateway import ChannelPreview, Endpoint, Gateway, PostPreview
 from autopost_ingest.posts.compile import needs_upload
 from autopost_ingest.posts.enqueue import payload_hash_of, post_of
-from autopost_ingest.posts.normalize import Normalized
-from autopost_ingest.posts.warnings import PostWarning, mark_warnings, tag_warnings
+from autopost_ingest.posts.normalize import Normalized, routing_tags
+from autopost_ingest.posts.routing import find_channels
+from autopost_ingest.posts.schedule import is_late, late
+from autopost_ingest.posts.warnings import mark_warnings, tag_warnings
 from autopost_ingest.posts.worker_calls import PlanMade
 from autopost_ingest.request.query import PARAMETERS, check_query
-
-Verdict = Literal["accepted", "duplicate", "rate_limited"]
-Outcome = Literal["enqueued", "deduped", "validation_failed", "not_routed"]
-
-
-class Route(Struct, frozen=True, kw_only=True):
-    routed: bool
-    reasons: tuple[str, ...]
-
-
-class Dedup(Struct, frozen=True, kw_only=True):
-    """``known`` is false when the media was skipped, so the content could not be compared."""
-
-    known: bool
-    twin: Twin | None
-    """The delivery that suppresses this one; ``until`` is null while it is in flight."""
-
-
-class Timing(Struct, frozen=True, kw_only=True):
-    earliest: datetime | None
-    """``None``: never with the current settings of the channel."""
-    waits: tuple[str, ...]
-
-
-class ChannelDecision(Struct, frozen=True, kw_only=True):
-    channel_id: UUID
-    platform: str
-    title: str | None
-    outcome: Outcome
-    route: Route
-    dedup: Dedup
-    timing: Timing
-    profile: str | None
-    """Key of its plan in ``plans``; ``None`` when not routed."""
-    plan_hash: str | None
-
-
-class PlanPreview(Struct, frozen=True, kw_only=True):
-    """Result of one render profile: a plan, or the problems that prevent it."""
-
-    plan_hash: str | None
-    plan: Plan | None
-    problems: tuple[Problem, ...]
-    template_version: int | None
-
-
-class ChannelCounts(Struct, frozen=True, kw_only=True):
-    routed: int
-    enqueued: int
-    deduped: int
-    validation_failed: int
-
-
-class DryRun(Struct, frozen=True, kw_only=True):
-    """The answer to ``POST /v1/posts?dry_run=1``."""
-
-    status: Literal["dry_run"] = "dry_run"
-    verdict: Verdict
-    reason: str
-    duplicate_of: Repeated | None
-    retry_after_ms: int | None
-    content_hash: str | None
-    message_id: UUID | None
-    """Message of the same content, posted before."""
-    counts: ChannelCounts
-    channels: tuple[ChannelDecision, ...]
-    plans: dict[str, PlanPreview]
-    warnings: tuple[PostWarning, ...]
-    trace_id: str | None = None
 
 
 class DryRunner:
@@ -115,6 +57,13 @@ class DryRunner:
 
     async def preview(self, endpoint: Endpoint, request: PostRequest, *, skip_media: bool) -> DryRun:
         """Raises ``InvalidPost`` like a real post."""
+        request = await find_channels(self._gateway, endpoint.workspace_id, request, routing_tags(request)[1])
+        answer = await self._preview(endpoint, request, skip_media=skip_media)
+        if is_late(request) and answer.verdict != "duplicate":
+            raise late(request)
+        return answer
+
+    async def _preview(self, endpoint: Endpoint, request: PostRequest, *, skip_media: bool) -> DryRun:
         by_url = await self._media.by_url(endpoint.workspace_id, request)
         if by_url and (told := await self._by_url(endpoint, request, by_url)):
             return told
@@ -123,6 +72,22 @@ class DryRunner:
         made = await self._media.offload.compile(endpoint.workspace_id, normalized, found.profiles)
         answer = _answer(found, normalized, request, _plans(made, is_whole=is_whole), is_whole=is_whole)
         return await self._with_marks(endpoint, normalized, answer)
+
+    async def explain(
+        self, endpoint: Endpoint, request: PostRequest, normalized: Normalized, *, is_stored: bool = False
+    ) -> DryRun:
+        """What would become of the post; its media is looked up already. Media at URLs is not fetched.
+
+        ``is_stored``: the post was accepted, and its own deliveries are no twins of it.
+        """
+        is_whole = not any(medium.url is not None and medium.blob_ref is None for medium in normalized.content.media)
+        if not is_whole:
+            normalized = with_stand_ins(normalized)
+        found = await self._ask(endpoint, request, normalized, is_whole=is_whole)
+        if is_stored:
+            found = replace(found, channels=tuple(replace(channel, twin=None) for channel in found.channels))
+        made = await self._media.offload.compile(endpoint.workspace_id, normalized, found.profiles)
+        return _answer(found, normalized, request, _plans(made, is_whole=is_whole), is_whole=is_whole)
 
     async def _by_url(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> DryRun | None:
         """``None`` when a channel needs the bytes."""
@@ -151,10 +116,13 @@ def _answer(
 ) -> DryRun:
     routed_by = replace(normalized, tags=found.tags)
     decisions = tuple(_decision(channel, routed_by, request, plans, is_whole=is_whole) for channel in found.channels)
-    verdict = _verdict(found)
+    judgement = judge(found, decisions, plans, normalized.tags)
+    verdict = _verdict(found, is_refused=judgement.refusal is not None)
     return DryRun(
         verdict=verdict,
-        reason=verdict_reason(verdict, found),
+        reason=judgement.refusal.detail
+        if verdict == "refused" and judgement.refusal
+        else verdict_reason(verdict, found),
         duplicate_of=found.receipt,
         retry_after_ms=found.retry_after_ms,
         content_hash=normalized.content_hash if is_whole else None,
@@ -162,15 +130,19 @@ def _answer(
         counts=_counts(decisions),
         channels=decisions,
         plans=plans,
-        warnings=tag_warnings(found.tags, normalized.tags),
+        problems=judgement.problems,
+        refusal=judgement.refusal,
+        warnings=(*tag_warnings(found.tags, normalized.tags), *judgement.warnings),
     )
 
 
-def _verdict(found: PostPreview) -> Verdict:
+def _verdict(found: PostPreview, *, is_refused: bool) -> Verdict:
     """In the order of the checks."""
     if found.retry_after_ms is not None:
         return "rate_limited"
-    return "duplicate" if found.receipt else "accepted"
+    if found.receipt:
+        return "duplicate"
+    return "refused" if is_refused else "accepted"
 
 
 def _decision(

@@ -60,7 +60,7 @@ class DryMedia:
         remote = [place for place, item in enumerate(request.media) if item.url is not None]
         if skip or not remote:
             normalized = await self._stored_media.look_up(workspace, normalized)
-            return with_urls(_with_stand_ins(normalized), request.media), not remote
+            return with_urls(with_stand_ins(normalized), request.media), not remote
         if self._downloader is None:
             raise InvalidPost(
                 f"media[{remote[0]}].url", "fetching media by URL is not configured on this server; add media=skip"
@@ -88,7 +88,7 @@ class DryMedia:
             ) from None
 
 
-def _with_stand_ins(normalized: Normalized) -> Normalized:
+def with_stand_ins(normalized: Normalized) -> Normalized:
     """Placeholders for skipped media, so that the plan shows where it would be."""
     media = tuple(
         medium if medium.url is None else replace(medium, url=None, blob_ref=f"skipped:media[{place}]")

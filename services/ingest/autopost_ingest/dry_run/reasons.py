@@ -9,7 +9,7 @@ from autopost_ingest.gateway import ChannelPreview, PostPreview
 from autopost_ingest.posts.normalize import Normalized
 
 
-def verdict_reason(verdict: Literal["accepted", "duplicate", "rate_limited"], found: PostPreview) -> str:
+def verdict_reason(verdict: Literal["accepted", "refused", "duplicate", "rate_limited"], found: PostPreview) -> str:
     match verdict:
         case "rate_limited":
             return f"rate limit exceeded for this endpoint; retry after {found.retry_after_ms} ms"
@@ -17,7 +17,7 @@ def verdict_reason(verdict: Literal["accepted", "duplicate", "rate_limited"], fo
             assert found.receipt is not None  # noqa: S101  a duplicate always has a receipt
             what = "the same source_ref" if found.receipt.of == "source_ref" else "the same body"
             return f"duplicate: run {found.receipt.run_id} has {what}; remembered until {_time(found.receipt.until)}"
-        case "accepted":
+        case "accepted" | "refused":
             return "the post would be accepted"
 
 

@@ -11,8 +11,8 @@ from aiohttp import web
 from autopost_contracts.payload import PostRequest
 from autopost_runtime.http.problem import Refusal
 
-from autopost_ingest.dry_run.dry_run import DryRun
-from autopost_ingest.http.openapi_answers import Accepted, Duplicate, PostState, Staged, Update
+from autopost_ingest.dry_run.answer import DryRun
+from autopost_ingest.http.openapi_answers import Accepted, Duplicate, PostRefusal, PostState, Staged, Update
 from autopost_ingest.http.openapi_examples import POSTS, UPDATES
 from autopost_ingest.http.openapi_publications import PUBLICATION_STRUCTS, publication_paths
 
@@ -35,14 +35,16 @@ REFUSALS = {
     412: "The publication has changed since: `version` and ETag are the current ones.",
     413: "The body is larger than the limit of the endpoint.",
     415: "The body is not application/json in UTF-8, or has a Content-Encoding.",
-    422: "The body is well-formed, but a value is invalid.",
+    422: "The body is well-formed, but a value is invalid, or the post reaches no channel: then `problems` says why, "
+    "by cause, and the corrected request with the same `source_ref` is accepted.",
     428: "If-Match is missing.",
     429: "The rate limit of this endpoint is exceeded.",
     500: "Internal error; the logs have it under the trace id.",
-    503: "The workspace is paused, the database is not available, or the server is at capacity. Retry with the same "
+    503: "The workspace is paused, all channels of the post are disabled, the database is not available, or the server "
+    "is at capacity. Retry with the same "
     "`source_ref`: if the post was stored nevertheless, the response is 200 with status duplicate.",
 }
-REFUSED_AS = dict.fromkeys((403, 409, 412), "PublicationRefusal")
+REFUSED_AS = dict.fromkeys((403, 409, 412), "PublicationRefusal") | dict.fromkeys((422, 503), "PostRefusal")
 """422 of a publication is its own: other answers of this status have no such members."""
 BODY = (400, 401, 403, 408, 413, 415, 429, 500, 503)
 WAITS = (429, 503)
@@ -61,7 +63,18 @@ def _encoded() -> bytes:
 
 
 def document() -> dict[str, Any]:
-    structs = (PostRequest, Accepted, Staged, Duplicate, DryRun, PostState, Update, Refusal, *PUBLICATION_STRUCTS)
+    structs = (
+        PostRequest,
+        Accepted,
+        Staged,
+        Duplicate,
+        DryRun,
+        PostState,
+        Update,
+        PostRefusal,
+        Refusal,
+        *PUBLICATION_STRUCTS,
+    )
     _, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     return {
         "openapi": "3.1.0",

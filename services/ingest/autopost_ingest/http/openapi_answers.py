@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from autopost_runtime.http.problem import Refusal
 from msgspec import Struct
 
-from autopost_ingest.dry_run.dry_run import ChannelCounts
-from autopost_ingest.posts.warnings import PostWarning, TagWarning
+from autopost_ingest.dry_run.answer import ChannelCounts
+from autopost_ingest.posts.warnings import PostWarning, ProblemGroup, TagWarning
 
 
 class ApiResponse(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -16,8 +17,7 @@ class ApiResponse(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 class Accepted(ApiResponse, frozen=True, kw_only=True):
     status: Literal["accepted"]
-    message_id: UUID | None
-    """``None`` if no channel matches: only an event and the run are stored."""
+    message_id: UUID
     run_id: UUID
     new: bool
     """False if this content was posted before."""
@@ -45,6 +45,17 @@ class Duplicate(ApiResponse, frozen=True, kw_only=True):
     post_id: UUID | None
     """The earlier request's post, if it was staged; see ``GET /v1/posts/{post_id}``."""
     trace_id: str | None
+
+
+class PostRefusal(Refusal, kw_only=True, forbid_unknown_fields=True):
+    """problem+json. A post that reaches no channel has ``code`` and ``problems``; it may be sent again, corrected, with
+    the same ``source_ref``."""
+
+    code: Literal["no_channel", "no_channel_enabled", "validation_failed"] | None = None
+    problems: tuple[ProblemGroup, ...] = ()
+    """Why no channel gets it, by cause."""
+    run_id: UUID | None = None
+    channels: ChannelCounts | None = None
 
 
 class PostState(ApiResponse, frozen=True, kw_only=True):

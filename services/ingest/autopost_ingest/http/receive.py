@@ -14,10 +14,13 @@ from autopost_runtime.telemetry import tracing as telemetry
 from autopost_ingest.admission.admit import Admission, inactive, rate_limited, unknown
 from autopost_ingest.admission.refusals import refuse
 from autopost_ingest.dry_run.dry_run import DryRunner
+from autopost_ingest.dry_run.explain import Explainer, Reach, unreachable
 from autopost_ingest.gateway import Endpoint, Verdict
 from autopost_ingest.http.openapi import serve_document
+from autopost_ingest.http.unknown_paths import name_paths
 from autopost_ingest.posts.enqueue import Enqueuer, ProfilesUnsettled
 from autopost_ingest.posts.normalize import Normalized
+from autopost_ingest.posts.routing import find_channels
 from autopost_ingest.posts.stored_media import StoredMedia
 from autopost_ingest.posts.warnings import PostWarning, mark_warnings, tag_warnings
 from autopost_ingest.request.query import check_query
@@ -28,7 +31,7 @@ posts = metrics.counter("autopost_ingress_posts_total", "Posts by verdict.")
 def application(
     admission: Admission, stored_media: StoredMedia, enqueuer: Enqueuer, dry_runner: DryRunner
 ) -> web.Application:
-    app = web.Application(middlewares=(*MIDDLEWARES, admission.body_reader.middleware))
+    app = web.Application(middlewares=(*MIDDLEWARES, name_paths, admission.body_reader.middleware))
     receiver = PostReceiver(admission, stored_media, enqueuer, dry_runner)
     app.router.add_post("/v1/posts", receiver.receive)
     app.router.add_post("/v1/posts/{endpoint_id}", receiver.receive)  # signed
@@ -44,6 +47,8 @@ class PostReceiver:
         self._stored_media = stored_media
         self._enqueuer = enqueuer
         self._dry_runner = dry_runner
+        self._gateway = admission.gateway
+        self._explainer = Explainer(dry_runner, admission.gateway)
 
     async def receive(self, request: web.Request) -> web.StreamResponse:
         query = request.query if request.query_string else {}
@@ -54,13 +59,16 @@ class PostReceiver:
             check_query(query, {})
             post = await self._admission.body_of(request, endpoint)
             normalized = await self._enqueuer.offload.normalize(endpoint.workspace_id, post)
+            post = await find_channels(self._gateway, endpoint.workspace_id, post, normalized.channel_tags)
             marks = await self._enqueuer.offload.unclosed_marks(endpoint.workspace_id, normalized.content)
             if normalized.content.media:
                 normalized = await self._stored_media.look_up(endpoint.workspace_id, normalized)
+            await self._explainer.check(endpoint, post, normalized)
             verdict = await self._enqueue(endpoint, post, normalized)
         if verdict.verdict == "workspace_paused":
             await self._admission.report_inactive(endpoint, "paused")
-        return _answer(endpoint, verdict, request, normalized.tags, mark_warnings(marks))
+        reach = await self._explainer.explain(endpoint, post, normalized, verdict)
+        return _answer(endpoint, verdict, request, normalized.tags, reach, mark_warnings(marks))
 
     async def _enqueue(self, endpoint: Endpoint, post: PostRequest, normalized: Normalized) -> Verdict:
         try:
@@ -76,12 +84,16 @@ def _answer(
     verdict: Verdict,
     request: web.Request,
     tags: tuple[str, ...],
-    warnings: tuple[PostWarning, ...],
+    reach: Reach,
+    marks: tuple[PostWarning, ...],
 ) -> WholeResponse:
     posts.add(1, {"verdict": verdict.verdict})
+    warnings = (*tag_warnings(verdict.first_tags, tags), *reach.warnings, *marks)
     match verdict.verdict:
         case "accepted":
-            return _json(202, _accepted(verdict, (*tag_warnings(verdict.first_tags, tags), *warnings)))
+            return _json(202, _accepted(verdict, warnings))
+        case "refused":
+            raise refuse("unreachable", unreachable(reach, verdict))
         case "staged":  # its message is created when its media is fetched; see GET /v1/posts/{post_id}
             ids = {"post_id": verdict.post_id, "run_id": verdict.run_id, "message_id": None}
             return _json(202, {"status": "staged", **ids} | ({"warnings": warnings} if warnings else {}))
@@ -105,12 +117,7 @@ def _accepted(verdict: Verdict, warnings: tuple[PostWarning, ...]) -> dict[str, 
         "message_id": verdict.message_id,
         "run_id": verdict.run_id,
         "new": verdict.new,
-        "channels": {
-            "routed": verdict.routed,
-            "enqueued": verdict.enqueued,
-            "deduped": verdict.deduped,
-            "validation_failed": verdict.validation_failed,
-        },
+        "channels": verdict.counts,
     }
     if warnings:
         answer["warnings"] = warnings

@@ -1,6 +1,8 @@
 """Warnings in the response to an accepted post."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
 
 from autopost_runtime.secrets.redaction import quoted
 from msgspec import Struct
@@ -24,7 +26,58 @@ class MarkWarning(Struct, frozen=True, kw_only=True, tag_field="code", tag="uncl
     mark: str
 
 
-PostWarning = TagWarning | MarkWarning
+class ChannelName(Struct, frozen=True, kw_only=True):
+    channel_id: UUID
+    title: str | None
+    platform: str
+
+
+class ProblemGroup(Struct, frozen=True, kw_only=True):
+    """One cause for which channels do not get a post."""
+
+    code: str
+    field: str | None
+    """The part of the request that it is about."""
+    message: str
+    """What is wrong."""
+    change: str
+    """What to change."""
+    channel_count: int
+    channels: tuple[ChannelName, ...]
+    """The first twenty."""
+
+
+class ChannelsWarning(Struct, frozen=True, kw_only=True, tag_field="code", tag="channels_failed"):
+    """Some of the channels cannot show the post, and do not get it."""
+
+    message: str
+    problems: tuple[ProblemGroup, ...]
+
+
+class UnusedTagsWarning(Struct, frozen=True, kw_only=True, tag_field="code", tag="unused_tags"):
+    """No channel filters on any tag of the post."""
+
+    message: str
+    tags: tuple[str, ...]
+
+
+class WindowWarning(Struct, frozen=True, kw_only=True, tag_field="code", tag="outside_windows"):
+    """The posting windows of all its channels are closed."""
+
+    message: str
+    until: datetime | None
+    """When the first one opens; ``None``: none ever does."""
+
+
+PostWarning = TagWarning | MarkWarning | ChannelsWarning | UnusedTagsWarning | WindowWarning
+
+
+def unused_tags(tags: Sequence[str], filter_tags: Collection[str]) -> tuple[UnusedTagsWarning, ...]:
+    if not tags or not set(tags).isdisjoint(filter_tags):
+        return ()
+    listed = tuple(map(quoted, tags))
+    said = f"no channel filters on {', '.join(listed[:5])}: the post goes to every channel without such a filter"
+    return (UnusedTagsWarning(message=said, tags=listed),)
 
 
 def tag_warnings(first_tags: Sequence[str] | None, tags: Sequence[str]) -> tuple[TagWarning, ...]:

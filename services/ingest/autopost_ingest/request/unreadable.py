@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import get_args, get_type_hints
 
 import msgspec
 from autopost_runtime.config.suggestions import suggest
@@ -17,6 +18,7 @@ Objects = Mapping[str, type[msgspec.Struct]]
 _WHERE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _VALUE = re.compile(r"value '(?P<value>.*)'", re.DOTALL)
 _INDEX = re.compile(r"\[[^]]*\]")
+_WRONG = re.compile(r"Invalid enum value '(?P<value>.*)'", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>[^`]*)`")
 
 
@@ -40,5 +42,19 @@ def _located(message: str, objects: Objects) -> tuple[str, str | None]:
         known = objects[_INDEX.sub("", path)].__struct_fields__
         detail = f"unknown field; {suggest(unknown['name'], known)}"
         path = f"{path}.{quoted(unknown['name'])}".lstrip(".")
+    if wrong := _WRONG.search(detail):
+        known = _values_of(path, objects)
+        return f"unknown value {quoted(wrong['value'])!r}; {suggest(wrong['value'], known)}", path[:MAX_PATH_LENGTH]
     detail = _VALUE.sub(lambda found: f"value {quoted(found['value'])!r}", detail)
     return detail, path[:MAX_PATH_LENGTH] or None
+
+
+def _values_of(path: str, objects: Objects) -> tuple[str, ...]:
+    """The values of an enumerated field."""
+    parent, _, name = _INDEX.sub("", path).rpartition(".")
+    return tuple(_literals(get_type_hints(objects[parent])[name]))
+
+
+def _literals(kind: object) -> list[str]:
+    """The strings of every ``Literal`` in a type."""
+    return [found for part in get_args(kind) for found in ([part] if isinstance(part, str) else _literals(part))]
