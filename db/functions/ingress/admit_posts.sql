@@ -18,8 +18,8 @@
 --                                  is accepted
 --              missing_profiles    compile these and call again, past the gate; nothing else was written of it
 -- look_up      to look up contents before routing: costs time, and reports every rendering that a post lacks
--- Raises       serialization_failure as enqueue_seen_posts does, unless look_up is set; then, and when a channel got the
---              content after its post was judged, only when another transaction stores the same content at the same time
+-- Raises       serialization_failure as enqueue_seen_posts does, unless look_up is set; then only when another
+--              transaction stores the same content at the same time
 -- Appends      ingress_rate_limited, ingress_dedup_dropped, and what enqueue appends
 -- Locks        ingress_gates, ingress_receipts, messages, …: the order of all functions
 CREATE OR REPLACE FUNCTION admit_posts(
@@ -93,13 +93,6 @@ BEGIN
         _routes.routes, NULL, p_audit_deduped);
     IF _some_staged AND _routes.nowhere IS NOT NULL THEN
         _answers := _answers || refuse_staging(p_workspace_id, _posts, _routes.nowhere);
-    END IF;
-
-    IF _without_receipt <> '{}' AND EXISTS (
-        SELECT 1 FROM unnest(_answers) AS a WHERE a.place = ANY (_without_receipt) AND a.enqueued + a.deduped > 0
-    ) THEN
-        RAISE EXCEPTION 'a channel got the content of a post after the post was judged'
-            USING ERRCODE = 'serialization_failure', HINT = 'call again';
     END IF;
 
     WITH taken AS MATERIALIZED (

@@ -79,7 +79,7 @@ async def test_a_post_that_no_channel_takes_leaves_its_event_and_run_and_nothing
 ) -> None:
     answer = await push(sender, ["c"], source_ref="42")
 
-    assert (answer["verdict"], answer["message_id"], answer["routed"]) == ("accepted", None, 0)
+    assert (answer["verdict"], answer["message_id"], answer["routed"]) == ("refused", None, 0)
     [event] = await unrouted(tenant)
     assert (event["delivery_id"], event["message_id"], event["channel_id"]) == (None, None, None)
     assert event["error"]["code"] == "no_channel"

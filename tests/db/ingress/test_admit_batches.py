@@ -153,4 +153,25 @@ async def test_a_push_that_no_channel_takes_keeps_no_source_ref_from_the_next_of
         sender, await posts_of(tenant, {"source_ref": "1", "tags": ["nwes"]}, {"source_ref": "1", "tags": ["news"]})
     )
 
-    assert [(answer["verdict"], answer["routed"]) for answer in answers] == [("accepted", 0), ("accepted", 1)]
+    assert [(answer["verdict"], answer["routed"]) for answer in answers] == [("refused", 0), ("accepted", 1)]
+
+
+async def test_a_push_that_no_channel_can_show_keeps_no_source_ref_from_the_next_of_its_batch(tenant):
+    await tenant.channel()
+    sender = await make_sender(tenant)
+    wrong, right = await posts_of(tenant, {"source_ref": "1"}, {"source_ref": "1"})
+    wrong["renderings"] = [
+        {
+            "profile_hash": each["profile_hash"],
+            "problems": [{"code": "message_too_long", "field": "text", "message": "5"}],
+        }
+        for each in wrong["renderings"]
+    ]
+
+    answers = await admit(sender, [wrong, right, wrong])
+
+    verdicts = [(answer["verdict"], answer["enqueued"], answer["validation_failed"]) for answer in answers]
+    assert verdicts == [("refused", 0, 1), ("accepted", 1, 0), ("refused", 0, 1)]
+    assert await tenant.db.fetch("SELECT run_id::text FROM ingress_receipts") == [(answers[1]["run_id"],)]
+    assert [run.get("refused", 0) for run in await sender.runs()] == [1, 0, 1]
+    assert len(await tenant.events("validation_failed")) == 1

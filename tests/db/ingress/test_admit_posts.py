@@ -211,6 +211,7 @@ async def test_a_burst_over_the_rate_is_refused_with_a_wait(tenant):
 
 
 async def test_a_refused_request_is_accepted_when_it_comes_again(tenant):
+    await tenant.channel()
     sender = await make_sender(tenant, rate=0.01)
     await sender.push(source_ref="1")
     refused = await sender.push(source_ref="2")
@@ -235,6 +236,7 @@ async def test_a_post_that_is_compiled_and_comes_again_pays_once(tenant):
 
 @pytest.mark.parametrize("rate", [None, 0])
 async def test_no_rate_means_no_gate(tenant, rate):
+    await tenant.channel()
     sender = await make_sender(tenant, rate=rate)
 
     answers = [await sender.push() for _ in range(20)]

@@ -186,7 +186,7 @@ async def test_a_staged_post_that_no_channel_takes_is_not_kept_and_leaves_its_ev
 
     answer = await staging.stage(source_ref="42", tags=["other"])
 
-    assert (answer["verdict"], answer["message_id"], answer["routed"]) == ("accepted", None, 0)
+    assert (answer["verdict"], answer["message_id"], answer["routed"]) == ("refused", None, 0)
     assert await tenant.count("staged_posts") == await tenant.count("ingress_receipts") == 0
     [event] = await tenant.events("enqueue")
     assert json.loads(event["error"])["code"] == "no_channel"

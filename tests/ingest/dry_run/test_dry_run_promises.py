@@ -114,14 +114,16 @@ async def test_what_is_shown_is_what_is_stored(client: IngestClient, seed: int) 
 async def compare(client: IngestClient, body: dict[str, Any]) -> set[str]:
     url, headers = f"{client.url}/v1/posts?dry_run=1", {"Authorization": f"Bearer {DEMO}"}
     shown = (await client.http.post(url, headers=headers, json=body)).json()
+    is_new = shown["message_id"] is None
     told = (await client.post(body)).json()
 
     assert shown["counts"] == told["channels"], body
-    assert (shown["message_id"] is None) == told["new"]
+    assert shown["problems"] == told.get("problems", shown["problems"])
+    assert (shown["verdict"] == "refused") == (told["status"] == 422)
     decided = {channel["channel_id"]: channel for channel in shown["channels"]}
     made = await deliveries(client, told["run_id"])
     stored = {name for name, one in decided.items() if one["outcome"] in ("enqueued", "validation_failed")}
-    repeated = {name for name in stored if decided[name]["outcome"] == "validation_failed" and not told["new"]}
+    repeated = {name for name in stored if decided[name]["outcome"] == "validation_failed" and not is_new}
     assert stored - repeated <= made.keys() <= stored  # a refusal of known content is stored once a day
     for name, delivery in made.items():
         plan = shown["plans"][decided[name]["profile"]]

@@ -108,7 +108,7 @@ async def test_every_status_that_a_refusal_can_have_is_in_it() -> None:
     written = {int(status) for path in document()["paths"].values() for verb in ("post", "get", "put") if verb in path
                for status in path[verb]["responses"]}  # fmt: skip
     assert thrown >= {400, 401, 413}
-    assert thrown <= written
+    assert thrown - {405} <= written  # a method that a path does not know is no operation of it
 
 
 def calls(package: Any, *names: str) -> Iterator[ast.Call]:

@@ -127,8 +127,8 @@ async def test_bad_input_is_refused_by_name_and_leaves_no_row(
     assert await client.rows() == dict.fromkeys(TABLES, 0)
 
 
-@pytest.mark.parametrize("moment", ["2000-01-01T03:00:00+03:00", "2199-12-31T23:59:59Z"])
-async def test_a_post_may_be_scheduled_for_any_moment_that_is_meant(client: IngestClient, moment: str) -> None:
+async def test_a_post_may_be_scheduled_for_any_moment_to_come(client: IngestClient) -> None:
+    moment = "2199-12-31T23:59:59Z"
     body = {"text": "a", "scheduled_for": moment}
 
     assert [(await client.try_out(body)).status_code, (await client.post(body)).status_code] == [200, 202]

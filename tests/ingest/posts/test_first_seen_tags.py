@@ -58,14 +58,14 @@ async def test_a_dry_run_of_a_repeat_says_what_keeps_channels_away_by_the_first_
     assert reasons == {"route_filter requires one of the tags b; the post has a"}
 
 
-async def test_a_post_that_no_channel_takes_is_answered_as_before_and_leaves_its_event(client: IngestClient) -> None:
+async def test_a_post_that_no_channel_takes_is_refused_and_leaves_its_event(client: IngestClient) -> None:
     await client.sql(FILTERED)
 
     dry = (await client.try_out({"text": "hello", "tags": ["c"], "source_ref": "1"})).json()
     answer = await client.post({"text": "hello", "tags": ["c"], "source_ref": "1"})
     repeated = await client.post({"text": "hello", "tags": ["a"], "source_ref": "1"})
 
-    assert (answer.status_code, answer.json()["message_id"], counts(answer.json())) == (202, None, (0, 0, 0))
+    assert (answer.status_code, answer.json()["code"], counts(answer.json())) == (422, "no_channel", (0, 0, 0))
     assert counts(dry) == (0, 0, 0)
     assert (repeated.status_code, counts(repeated.json())) == (202, (20, 20, 0))
     events = "SELECT count(*) FROM events WHERE action = 'enqueue' AND error ->> 'code' = 'no_channel'"
@@ -77,7 +77,7 @@ async def test_media_is_not_fetched_for_a_post_that_no_channel_takes(shop: Works
 
     answer = await shop.post({"media": [{"type": "photo", "url": url}], "tags": ["c"]})
 
-    assert (answer.status_code, answer.json()["status"], counts(answer.json())) == (202, "accepted", (0, 0, 0))
+    assert (answer.status_code, answer.json()["code"], counts(answer.json())) == (422, "no_channel", (0, 0, 0))
     assert site.hits["/cat.png"] == 0
     assert await shop.rows() == dict.fromkeys(TABLES, 0)
     assert await shop.sql("SELECT error ->> 'code' FROM events") == "no_channel"

@@ -30,7 +30,7 @@ def warning(field: str, mark: str) -> dict[str, Any]:
         ("a **b", ["**"]),
         ("a `b", ["`"]),
         ("**a** 2 * 3, C++ or D++", []),
-        ("x " * 2000 + "**b", ["**"]),
+        ("x " * 1990 + "**b", ["**"]),
     ],
 )
 async def test_a_mark_that_is_never_closed_is_warned_of_in_the_answer_and_the_dry_run(
