@@ -110,6 +110,13 @@ ALL_CONDITIONS = "SELECT jsonb_object_agg(substr(proname, 11), 1) FROM pg_proc W
 SEEN = "the text of an earlier post"
 
 
+def unshowable(post: dict[str, Any]) -> dict[str, Any]:
+    """Its renderings have problems instead of plans."""
+    wrong = [{"code": "message_too_long", "field": "text", "message": "5"}]
+    made = [{"profile_hash": each["profile_hash"], "problems": wrong} for each in post["renderings"]]
+    return post | {"content_hash": uuid4().hex, "renderings": made}
+
+
 @dataclass
 class Call:
     query: str
@@ -259,6 +266,14 @@ class World:
             "admit_posts, content seen before": Call(
                 "SELECT admit_posts($1, $2, $3, $4, '{f}')", (workspace, self.endpoint, seen, [tag])
             ),
+            "admit_posts, a channel cannot show it": Call(
+                "SELECT admit_posts($1, $2, $3, $4, '{f}')",
+                (workspace, self.endpoint, json.dumps([unshowable(post)]), [uuid4().hex]),
+            ),
+            "find_channels": Call(
+                "SELECT find_channels($1, $2, '{news}')", (workspace, [str(self.channels[0]), "no such title"])
+            ),
+            "routing_facts": Call("SELECT * FROM routing_facts($1)", (workspace,)),
             "preview_post": Call(
                 "SELECT preview_post($1, $2, $3, $4)", (workspace, self.endpoint, json.dumps(post), tag)
             ),

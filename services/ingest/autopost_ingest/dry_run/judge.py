@@ -33,7 +33,11 @@ def judge(
     problems = compile_problems(decisions, plans)
     if outcomes <= {"not_routed", "validation_failed"}:
         return Judgement(refusal=_unshowable(decisions), problems=problems)
-    warnings = (*_failing(problems, decisions), *unused_tags(tags, _filter_tags(found)), *_closed(found, decisions))
+    warnings: tuple[PostWarning, ...] = (
+        *_failing(problems, decisions),
+        *unused_tags(tags, _filter_tags(found)),
+        *_closed(found, decisions),
+    )
     return Judgement(problems=problems, warnings=warnings)
 
 
