@@ -37,6 +37,7 @@ class Commands(click.Group):
             "autopost_cli.publication.publication:publication",
             "Draft, preview, approve and schedule publications; show their calendar.",
         ),
+        "dlq": ("autopost_cli.publication.dlq:dlq", "List, show and retry the dead letters of publications."),
         "verify": ("autopost_cli.verify.verify:verify", "Check that every delivery matches its events."),
         "why": (
             "autopost_cli.why.why:why",

@@ -28,6 +28,7 @@ GRANT EXECUTE ON FUNCTION
     list_bot_rules(uuid),
     list_channels(uuid),
     list_credentials(uuid),
+    list_dead_letters(uuid, uuid, text, boolean, int),
     list_status_tokens(),
     list_workspaces(),
     live_bot_states(uuid),

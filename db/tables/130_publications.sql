@@ -88,6 +88,9 @@ CREATE TABLE command_outbox (
 
 CREATE INDEX command_outbox_unpublished ON command_outbox (created_at) WHERE published_at IS NULL;
 
+CREATE INDEX command_outbox_dead ON command_outbox (workspace_id, created_at)
+WHERE subject = 'delivery.commands.dlq';
+
 CREATE INDEX command_outbox_published ON command_outbox (published_at) WHERE published_at IS NOT NULL;
 
 -- What the owner of a publication is told when it is paused or failed: once per version and code.

@@ -114,6 +114,15 @@ class OperatorGateway:
         deliveries = [row["delivery_id"] for row in rows]
         return DeadLetterPage(deliveries=deliveries, last_at=rows[-1]["given_up_at"], last_id=deliveries[-1])
 
+    async def list_dead_letters(
+        self, publication: UUID | None, error_type: str | None, open_only: bool, limit: int
+    ) -> list[Row]:
+        query = "SELECT * FROM list_dead_letters($1, $2, $3, $4, $5)"
+        return await self._rows(query, publication, error_type, open_only, limit)
+
+    async def retry_publication(self, publication: UUID, version: int) -> Row:
+        return await self._document("SELECT retry_publication($1, $2, $3, $4, $5)", publication, version, *self._signed)
+
     async def turn_workspace(self, status: str) -> Row:
         return await self._document(
             "SELECT turn_workspace($1, $2::text::workspace_status, $3, $4)", status, *self._signed

@@ -1,4 +1,4 @@
-"""`autopost publication draft | edit | list | show | preview | approve | schedule | … | calendar`."""
+"""`autopost publication draft | edit | list | show | preview | approve | schedule | … | calendar | dlq`."""
 
 import sys
 from collections.abc import Callable
@@ -12,6 +12,7 @@ import msgspec
 
 from autopost_cli.operate.operate import print_json, print_table
 from autopost_cli.publication.api import PublicationApi
+from autopost_cli.publication.dlq import dlq
 from autopost_cli.publication.week import Week, Zone, bounds, days
 from autopost_cli.schema.migrate import JSON
 
@@ -52,6 +53,9 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
 @click.group()
 def publication() -> None:
     """Publish approved content on time: draft, preview, approve, schedule and watch publications."""
+
+
+publication.add_command(dlq)
 
 
 @publication.command()

@@ -8,7 +8,7 @@
 --            stale               another version, or it is not due any more
 --            plan_changed        the channel shows another plan than the approved one: paused
 --            channel_disabled    paused
---            content             no plan is possible any more: failed
+--            content             no plan is possible any more: failed, and a dead letter
 -- Changes    a delivery of the same content that this publication had before an edit comes back instead of a new one
 -- Appends    enqueue or manual_requeue; publication_paused, publication_failed
 -- Locks      messages by content, deliveries and their triggers' tables, publications
@@ -89,7 +89,11 @@ BEGIN
             changed_by = NULL,
             updated_at = _now
         WHERE p.workspace_id = p_workspace_id
-          AND p.publication_id = p_publication_id;
+          AND p.publication_id = p_publication_id
+        RETURNING p.* INTO _publication;
+        IF _verdict = 'content' THEN
+            PERFORM write_dead_letter(_publication, NULL);
+        END IF;
         RETURN jsonb_build_object('verdict', _verdict);
     END IF;
 

@@ -9,7 +9,7 @@
 -- failed_permanent, dead    -> failed
 -- cancelled                 -> cancelled
 -- brought back to retry     -> publishing
--- What fails also asks for a message to the dead letters: command_outbox, without text, token or file id.
+-- What fails also goes to the dead letters: see write_dead_letter.
 --
 -- Locks     publications, command_outbox; the delivery is held by the caller
 -- Raises    AP015 when a delivery comes back that is not that of its publication any more
@@ -60,26 +60,7 @@ BEGIN
             USING ERRCODE = 'AP015', HINT = 'autopost publication show tells which; give it a time again';
     END IF;
     IF _ended.status = 'failed' OR (_ended.status = 'paused' AND _type = 'file_id_expired') THEN
-        INSERT INTO command_outbox (workspace_id, msg_id, subject, payload, traceparent)
-        VALUES (NEW.workspace_id,
-                format('dlq:publish:%s:%s:%s', _ended.publication_id, _ended.version, NEW.attempt),
-                'delivery.commands.dlq',
-                jsonb_build_object(
-                    'type', 'publish_post_failed.v1', 'workspace_id', NEW.workspace_id,
-                    'publication_id', _ended.publication_id, 'version', _ended.version,
-                    'channel_id', NEW.channel_id, 'delivery_id', NEW.delivery_id, 'error_type', _type,
-                    'error', shown_error(NEW.last_error),
-                    'attempts', NEW.attempt, 'scheduled_at', _ended.scheduled_at,
-                    'first_attempt_at', (
-                        SELECT min(e.ts)
-                        FROM events e
-                        WHERE e.workspace_id = NEW.workspace_id
-                          AND e.delivery_id = NEW.delivery_id
-                          AND e.action = 'send_attempt'
-                    ),
-                    'last_attempt_at', OLD.sending_started_at, 'trace_id', NEW.trace_id),
-                NEW.traceparent)
-        ON CONFLICT DO NOTHING;
+        PERFORM write_dead_letter(_ended, NEW);
     END IF;
     RETURN NULL;
 END $$;

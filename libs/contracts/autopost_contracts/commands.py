@@ -26,7 +26,8 @@ class PublishPostFailed(Struct, frozen=True, kw_only=True, tag_field="type", tag
     publication_id: PublicationId
     version: int
     channel_id: ChannelId
-    delivery_id: DeliveryId
+    delivery_id: DeliveryId | None
+    """``None``: it failed before it had one."""
     error_type: str
     error: dict[str, Any]
     attempts: int
@@ -34,3 +35,11 @@ class PublishPostFailed(Struct, frozen=True, kw_only=True, tag_field="type", tag
     first_attempt_at: datetime | None = None
     last_attempt_at: datetime | None = None
     trace_id: str | None = None
+
+
+class UnreadableCommand(Struct, frozen=True, kw_only=True, tag_field="type", tag="unreadable_command.v1"):
+    """On ``delivery.commands.dlq``: a message that is no command. What it says is not repeated."""
+
+    error_type: str = "unreadable_command"
+    size: int
+    sha256: str

@@ -50,6 +50,10 @@ class Topology(Struct, frozen=True):
     def commands(self) -> str:
         return "delivery.commands" if self.namespace == DEFAULT_NAMESPACE else self.subject("delivery.commands")
 
+    @property
+    def dead_commands(self) -> str:
+        return f"{self.commands}.dlq"
+
     def wakeup_dispatch(self, workspace: WorkspaceId) -> str:
         return self.subject(f"wakeup.dispatch.{workspace}")
 
@@ -95,7 +99,7 @@ class Topology(Struct, frozen=True):
             self.audit_stream,
             StreamSpec(
                 name=self.stream("COMMANDS"),
-                subjects=(self.commands, f"{self.commands}.dlq"),
+                subjects=(self.commands, self.dead_commands),
                 storage="file",
                 max_age=timedelta(days=30),
             ),

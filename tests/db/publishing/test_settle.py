@@ -5,7 +5,9 @@ import json
 from datetime import timedelta
 
 import asyncpg
+import msgspec
 import pytest
+from autopost_contracts.commands import PublishPostFailed
 from db.support.builders import permanent, sent, transient
 from db.support.publications import Publisher
 
@@ -173,6 +175,7 @@ async def test_a_dead_letter_has_no_text_no_token_and_no_file(publisher):
     )
 
     [letter] = await publisher.commands("delivery.commands.dlq")
+    msgspec.convert(letter["payload"], PublishPostFailed)
     assert set(letter["payload"]) == {
         *("type", "workspace_id", "publication_id", "version", "channel_id", "delivery_id", "error_type", "error"),
         *("attempts", "scheduled_at", "first_attempt_at", "last_attempt_at", "trace_id"),

@@ -180,6 +180,7 @@ ROLES = {
         "issue_status_token",
         "check_stream",
         "list_channels",
+        "list_dead_letters",
         "list_credentials",
         "list_status_tokens",
         "list_workspaces",

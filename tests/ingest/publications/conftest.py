@@ -41,7 +41,7 @@ class Replica:
         enqueuer = Enqueuer(own, bus, bus.topology, audit_deduped=False)
         self.compiler = CreativeCompiler(Offload(), StoredMedia(own))
         self.starter = PublicationStarter(self.gateway, self.compiler, enqueuer)
-        self.handler = CommandHandler(self.starter)
+        self.handler = CommandHandler(self.starter, bus, bus.topology.dead_commands)
         self.loop = DueLoop(self.gateway, self.starter, bus, bus.topology, timedelta(seconds=2))
         self.service = Service("ingest")
 

@@ -2,15 +2,16 @@
 
 import asyncio
 from datetime import timedelta
+from hashlib import sha256
 from uuid import UUID
 
 import msgspec
 import pytest
-from autopost_contracts.commands import PublishPost
+from autopost_contracts.commands import PublishPost, PublishPostFailed
 from autopost_contracts.subjects import Topology
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.publications.creative import CreativeDraft, media_kind, request_of
-from autopost_runtime.nats.bus import Done, Message, Poison
+from autopost_runtime.nats.bus import Done, Later, Message, Poison
 from harness.eventually import eventually
 
 SOON = timedelta(milliseconds=300)
@@ -106,15 +107,37 @@ async def test_a_creative_whose_file_is_gone_fails_with_words(start_replica, ten
     shown = await replica.show(publication)
     assert (shown["status"], shown["last_error"]["error_type"]) == ("failed", "content")
     assert "blob_ref" in str(shown["last_error"])
+    [letter] = await tenant.db.fetch(
+        "SELECT msg_id, payload FROM command_outbox WHERE subject = 'delivery.commands.dlq'"
+    )
+    assert letter["msg_id"] == f"dlq:publish:{publication}:{shown['version']}:0"
+    told = msgspec.json.decode(letter["payload"], type=PublishPostFailed)
+    assert (told.delivery_id, told.error_type, told.attempts) == (None, "content", 0)
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"[]", b'{"type": "other"}', b"\xff\xfe", b"{" * 1000])
-async def test_a_message_that_is_no_command_is_not_delivered_again(start_replica, payload):
+async def test_a_message_that_is_no_command_is_a_dead_letter_and_not_delivered_again(start_replica, payload):
     replica = await start_replica(run=False)
 
-    verdict = await replica.handler.handle(Message("delivery.commands", payload, {}, 1))
+    verdicts = [await replica.handler.handle(Message("delivery.commands", payload, {}, 1)) for _ in range(2)]
 
-    assert verdict == Poison("unreadable_command")
+    assert verdicts == [Poison("unreadable_command")] * 2
+    topology = replica.bus.topology
+    stream = await replica.bus._connection.js.stream_info(topology.stream("COMMANDS"))
+    assert stream.state.messages == 1
+    letter = await replica.bus._connection.js.get_last_msg(topology.stream("COMMANDS"), topology.dead_commands)
+    assert msgspec.json.decode(letter.data) == {
+        "type": "unreadable_command.v1",
+        "error_type": "unreadable_command",
+        "size": len(payload),
+        "sha256": sha256(payload).hexdigest(),
+    }
+
+
+async def test_a_message_whose_dead_letter_is_not_stored_comes_again(start_replica):
+    replica = await start_replica(nats=False, run=False)
+
+    assert isinstance(await replica.handler.handle(Message("delivery.commands", b"{", {}, 1)), Later)
 
 
 async def test_a_command_for_nothing_is_done(start_replica, tenant):

@@ -32,7 +32,7 @@ async def publishing(
     gateway = PublicationGateway(database)
     starter = PublicationStarter(gateway, CreativeCompiler(enqueuer.offload, stored_media), enqueuer)
     loop = DueLoop(gateway, starter, bus, bus.topology, config.poll_interval)
-    handler = CommandHandler(starter)
+    handler = CommandHandler(starter, bus, bus.topology.dead_commands)
     running = service.spawn(loop.run(service), "publications")
     service.spawn(bus.wakeups(bus.topology.publish_wakeups, loop.wake), "publish wakeups")
     service.spawn(bus.consume(bus.topology.publish_commands, handler.handle, concurrency=HANDLERS), "commands")
