@@ -8,7 +8,9 @@ GRANT EXECUTE ON FUNCTION
     chat_ticket_key(uuid),
     check_writes(),
     commit_replies(uuid, jsonb, double precision, uuid),
+    commit_replies_across(jsonb, double precision, uuid),
     commit_turns(uuid, jsonb, interval, uuid),
+    commit_turns_across(jsonb, interval, uuid[], uuid),
     due_bot_workspaces(int),
     keep_ruleset(uuid, text, jsonb, jsonb),
     list_actions(uuid, text, int),
@@ -23,7 +25,8 @@ GRANT EXECUTE ON FUNCTION
     schema_version(),
     set_aside(uuid, text, int, interval, text),
     take_chats(uuid, int, int, interval),
+    take_chats_across(uuid[], int[], interval, int),
     take_press_slot(uuid, text, interval),
-    take_reply_slots(uuid, text[], uuid[], boolean[], timestamptz[], interval),
+    take_reply_slots(uuid[], text[], uuid[], boolean[], timestamptz[], interval),
     take_webhook_checks(interval, int)
     TO autopost_bot;

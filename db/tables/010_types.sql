@@ -175,6 +175,7 @@ CREATE TYPE decided_outcome AS (
 -- How a reply of the bot ended, and what becomes of it; see decide_replies.
 CREATE TYPE decided_reply AS (
     place bigint,
+    workspace_id uuid,
     chat_id text,
     key text,
     reply_id uuid,
@@ -194,6 +195,26 @@ CREATE TYPE decided_reply AS (
     code text,
     retry_after_ms bigint,
     answered boolean
+);
+
+-- A turn of a chat, as a worker hands it to commit_turns; place is its number in the call.
+CREATE TYPE decided_turn AS (
+    place bigint,
+    workspace_id uuid,
+    chat_id text,
+    lease_token uuid,
+    trace_id text,
+    traceparent text,
+    updates jsonb,
+    next jsonb,
+    reply jsonb,
+    escalation jsonb,
+    -- Of the bot, as far as judge_turns has looked at it.
+    provider text,
+    -- Of the reply that it is to get; null: none.
+    reply_id uuid,
+    -- The update has a reply already.
+    is_answered boolean
 );
 
 -- A delivery that the caller holds, by its place (ctid), and the state it moves to; see move_deliveries.

@@ -124,6 +124,8 @@ CREATE TABLE platform_limits (
     outage_error jsonb,
     -- A dispatcher has calls of the group that are not answered: nothing is claimed until then. See stall_groups.
     stalled_until timestamptz,
+    -- next_allowed_at as the last reply of a bot left it: while both are the same, the next slot is the posts'.
+    reply_gate timestamptz,
     PRIMARY KEY (workspace_id, platform, rate_group),
     CONSTRAINT rate_rps_is_a_rate CHECK (rate_rps = 0 OR rate_rps BETWEEN 0.000001 AND 1000000),
     CONSTRAINT circuit_that_is_not_closed_has_a_beginning CHECK ((circuit = 'closed') = (opened_at IS NULL)),

@@ -16,7 +16,6 @@ from autopost_bot.config import BotConfig
 from autopost_bot.conversation.gateway import ConversationGateway, ReplyVerdict
 from autopost_bot.conversation.pipeline import conversations
 from autopost_bot.gateway import Gateway
-from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.plan import Part
 from autopost_runtime.lifecycle.service import Service, collect_seldom
 from autopost_runtime.postgres.pool import open_database
@@ -41,8 +40,8 @@ class NoOp:
 class CountingGateway(ConversationGateway):
     committed = 0
 
-    async def commit_replies(self, workspace: WorkspaceId, outcomes: Sequence[dict[str, Any]]) -> list[ReplyVerdict]:
-        verdicts = await super().commit_replies(workspace, outcomes)
+    async def commit_replies(self, outcomes: Sequence[dict[str, Any]]) -> list[ReplyVerdict]:
+        verdicts = await super().commit_replies(outcomes)
         self.committed += len(verdicts)
         say(str(self.committed))
         return verdicts

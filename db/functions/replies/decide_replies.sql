@@ -1,13 +1,14 @@
--- decide_replies(workspace_id, outcomes, chats, jitter, now) -> a decided_reply for each outcome of these chats
+-- decide_replies(outcomes, locked, jitter, now) -> a decided_reply for each of these outcomes
 --
 -- Reads what the outcomes say and decides what becomes of each reply. It writes nothing.
 --
+-- locked       the numbers of the outcomes whose chats the caller holds
+-- key          null: there is no reply any more that waits, because an operator has ended it
 -- status       sent, failed (PERMANENT, or the last attempt), or retry; a released one is a retry without an error
 -- error        for events: it names codes only, because a platform's text may name the chat
 CREATE OR REPLACE FUNCTION decide_replies(
-    p_workspace_id uuid,
     p_outcomes jsonb,
-    p_chats text[],
+    p_locked bigint[],
     p_jitter double precision,
     p_now timestamptz
 )
@@ -17,7 +18,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
     SELECT coalesce(array_agg((
-               o.place, o.chat_id, b.key, b.reply_id, b.attempt, b.trace_id, o.result, n.status,
+               o.place, o.workspace_id, o.chat_id, b.key, b.reply_id, b.attempt, b.trace_id, o.result, n.status,
                CASE
                    WHEN n.status <> 'retry' THEN NULL
                    WHEN o.result = 'released'
@@ -29,29 +30,30 @@ AS $$
                o.result = 'sent' OR (o.result = 'failed' AND coalesce(o.answered, false))
            )::decided_reply ORDER BY o.place), '{}')
     FROM ROWS FROM (jsonb_to_recordset(p_outcomes) AS (
-        chat_id text, result text, provider_message_id text, parts jsonb, category text, scope text, code text,
-        message text, retry_after_ms numeric, ambiguous boolean, answered boolean
+        workspace_id uuid, chat_id text, result text, provider_message_id text, parts jsonb, category text, scope text,
+        code text, message text, retry_after_ms numeric, ambiguous boolean, answered boolean
     )) WITH ORDINALITY AS o (
-        chat_id, result, provider_message_id, parts, category, scope, code, message, retry_after_ms, ambiguous, answered,
-        place
+        workspace_id, chat_id, result, provider_message_id, parts, category, scope, code, message, retry_after_ms,
+        ambiguous, answered, place
     )
     CROSS JOIN current_policy() AS p
-    CROSS JOIN LATERAL (
+    LEFT JOIN LATERAL (
         SELECT b.inbound_provider_message_id AS key, b.reply_id, b.attempt, b.trace_id
         FROM bot_outbox b
-        WHERE b.workspace_id = p_workspace_id
+        WHERE b.workspace_id = o.workspace_id
           AND b.chat_id = o.chat_id
           AND b.sent_at IS NULL
           AND b.failed_at IS NULL
         ORDER BY b.place
         LIMIT 1
-    ) AS b
+    ) AS b ON true
     CROSS JOIN LATERAL (
         SELECT CASE WHEN o.retry_after_ms IS NOT NULL
                     THEN least(greatest(o.retry_after_ms, 0), 1e15) END::bigint AS wait_ms
     ) AS w
     CROSS JOIN LATERAL (
         SELECT CASE
+            WHEN b.key IS NULL THEN NULL
             WHEN o.result = 'sent' THEN 'sent'
             WHEN o.result = 'released' THEN 'retry'
             WHEN o.category = 'PERMANENT' OR b.attempt >= p.max_attempts THEN 'failed'
@@ -63,5 +65,5 @@ AS $$
             'category', o.category, 'scope', o.scope, 'code', o.code, 'retry_after_ms', w.wait_ms,
             'ambiguous', nullif(coalesce(o.ambiguous, false), false)))) END AS error
     ) AS e
-    WHERE o.chat_id = ANY (p_chats)
+    WHERE o.place = ANY (p_locked)
 $$;

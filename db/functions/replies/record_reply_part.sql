@@ -18,7 +18,7 @@ AS $$
 DECLARE
     _reply record;
 BEGIN
-    IF lock_chats(p_workspace_id, ARRAY[p_chat_id], ARRAY[p_lease_token]) = '{}' THEN
+    IF lock_chats(ARRAY[p_workspace_id], ARRAY[p_chat_id], ARRAY[p_lease_token]) = '{}' THEN
         RETURN false;
     END IF;
     SELECT b.inbound_provider_message_id AS key, b.response -> 'progress' AS progress

@@ -11,46 +11,20 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _bot record;
-    _gate timestamptz;
     _now timestamptz;
-    _slot timestamptz;
-    _open boolean;
+    _call record;
 BEGIN
-    SELECT s.provider, s.rate_group, rate_step(s.chat_rps) AS chat_step, rate_step(g.rate_rps) AS step,
-           g.next_allowed_at, w.status = 'active' AND claimable_at(g.circuit, g.stalled_until) <= clock_timestamp() AS is_on
-    INTO _bot
-    FROM bot_settings s
-    JOIN workspaces w USING (workspace_id)
-    JOIN platform_limits g
-      ON g.workspace_id = s.workspace_id
-     AND g.platform = s.provider
-     AND g.rate_group = s.rate_group
-    WHERE s.workspace_id = p_workspace_id
-    FOR UPDATE OF g;
-    SELECT c.next_allowed_at
-    INTO _gate
-    FROM bot_chats c
+    PERFORM lock_reply_groups(ARRAY[p_workspace_id]);
+    PERFORM 1 FROM bot_chats c WHERE c.workspace_id = p_workspace_id AND c.chat_id = p_chat_id FOR NO KEY UPDATE;
+    _now := clock_timestamp();
+    _call := assign_reply_slots(ARRAY[p_workspace_id], ARRAY[p_chat_id], ARRAY[NULL]::uuid[], ARRAY[false],
+                                ARRAY[NULL]::timestamptz[], '{}', p_patience, _now);
+    UPDATE bot_chats c
+    SET next_allowed_at = _call.gates[1]
     WHERE c.workspace_id = p_workspace_id
       AND c.chat_id = p_chat_id
-    FOR NO KEY UPDATE;
-    _now := clock_timestamp();
-    _slot := greatest(_now, _bot.next_allowed_at, _gate);
-    _open := coalesce(_gate <= greatest(_now, _bot.next_allowed_at), true);
-    IF NOT (_bot.is_on AND _open AND _slot <= _now + p_patience) THEN
-        RETURN QUERY SELECT _slot, _slot - _now + CASE WHEN _bot.is_on THEN interval '0' ELSE interval '1 minute' END, false;
-        RETURN;
-    END IF;
-    UPDATE platform_limits g
-    SET next_allowed_at = _slot + _bot.step,
-        updated_at = _now
-    WHERE g.workspace_id = p_workspace_id
-      AND g.platform = _bot.provider
-      AND g.rate_group = _bot.rate_group
-      AND _bot.step > interval '0';
-    UPDATE bot_chats c
-    SET next_allowed_at = _slot + _bot.chat_step
-    WHERE c.workspace_id = p_workspace_id
-      AND c.chat_id = p_chat_id;
-    RETURN QUERY SELECT _slot, _slot - _now, true;
+      AND _call.taken[1];
+    RETURN QUERY
+    SELECT s.at, s.at - _now, _call.taken[1]
+    FROM (SELECT coalesce(_call.slots[1], _now + interval '1 minute') AS at) AS s;
 END $$;

@@ -1,9 +1,9 @@
--- take_reply_slots(workspace_id, chat_ids, lease_tokens, beside, missed, patience)
+-- take_reply_slots(workspace_ids, chat_ids, lease_tokens, beside, missed, patience)
 -- -> nth, slot_at, wait, taken, attempt: one row per call; none for a chat that is not the caller's
 --
 -- When a call for the reply of a chat may be made: the first of an attempt that has no slot yet, one that missed its
--- slot, a further part, or one beside the chat (a query, an answer to a pressed button). As take_slots does for posts, and
--- in the same rate group.
+-- slot, a further part, or one beside the chat (a query, an answer to a pressed button). As take_slots does for posts, in
+-- the same rate groups, and by the rule of assign_reply_slots. The arrays go row by row, of any workspaces.
 --
 -- taken        the slot is this call's. The first slot of an attempt begins it: attempt is counted here
 -- not taken    nothing is charged; ask again at slot_at. Further away than patience: give the chat back. So it is while
@@ -12,8 +12,9 @@
 -- missed       the slot that this call had and did not use: the chat is as open as it was for that slot
 -- Changes      bot_outbox, bot_chats.next_allowed_at, platform_limits
 -- Locks        platform_limits, bot_chats, bot_outbox: in that order, each by key
+-- Fails        when one of them is held by another transaction for half a second: the others must not wait for it
 CREATE OR REPLACE FUNCTION take_reply_slots(
-    p_workspace_id uuid,
+    p_workspace_ids uuid[],
     p_chat_ids text[],
     p_lease_tokens uuid[],
     p_beside boolean[],
@@ -23,104 +24,68 @@ CREATE OR REPLACE FUNCTION take_reply_slots(
 RETURNS TABLE (nth bigint, slot_at timestamptz, wait interval, taken boolean, attempt int)
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET lock_timeout = '500ms'
 AS $$
 #variable_conflict use_column
 DECLARE
-    _bot record;
-    _chats text[];
+    _ours bigint[];
     _now timestamptz;
+    _replies record;
+    _slots record;
 BEGIN
-    SELECT s.provider, s.rate_group, rate_step(s.chat_rps) AS chat_step, rate_step(g.rate_rps) AS step,
-           g.next_allowed_at, g.circuit, g.trial, g.stalled_until, w.status = 'active' AND s.enabled AS is_on
-    INTO _bot
-    FROM bot_settings s
-    JOIN workspaces w USING (workspace_id)
-    JOIN platform_limits g
-      ON g.workspace_id = s.workspace_id
-     AND g.platform = s.provider
-     AND g.rate_group = s.rate_group
-    WHERE s.workspace_id = p_workspace_id
-    FOR UPDATE OF g;
-    _chats := lock_chats(p_workspace_id, p_chat_ids, p_lease_tokens);
+    PERFORM lock_reply_groups(p_workspace_ids);
+    _ours := lock_chats(p_workspace_ids, p_chat_ids, p_lease_tokens);
     _now := clock_timestamp();
 
+    SELECT array_agg(c.nth) AS nths, array_agg(c.workspace_id) AS workspaces, array_agg(c.chat_id) AS chats,
+           array_agg(c.beside) AS beside, array_agg(c.missed) AS missed, array_agg(b.key) AS keys,
+           array_agg(b.reply_id) AS replies, array_agg(b.slot_at IS NULL) AS are_new, array_agg(b.attempt) AS attempts
+    INTO _replies
+    FROM unnest(p_workspace_ids, p_chat_ids, p_beside, p_missed) WITH ORDINALITY
+        AS c (workspace_id, chat_id, beside, missed, nth)
+    CROSS JOIN LATERAL (
+        SELECT b.inbound_provider_message_id AS key, b.reply_id, b.slot_at, b.attempt
+        FROM bot_outbox b
+        WHERE b.workspace_id = c.workspace_id
+          AND b.chat_id = c.chat_id
+          AND b.sent_at IS NULL
+          AND b.failed_at IS NULL
+        ORDER BY b.place
+        LIMIT 1
+    ) AS b
+    WHERE c.nth = ANY (_ours);
+    IF _replies.nths IS NULL THEN
+        RETURN;
+    END IF;
+    _slots := assign_reply_slots(_replies.workspaces, _replies.chats, _replies.replies, _replies.beside,
+                                 _replies.missed, '{}', p_patience, _now);
+
     RETURN QUERY
-    WITH asked AS MATERIALIZED (
-        SELECT c.nth, c.chat_id, c.beside, b.key, b.reply_id, b.slot_at AS begun_at, b.attempt,
-               CASE WHEN c.beside THEN NULL
-                    WHEN h.next_allowed_at = c.missed + _bot.chat_step THEN c.missed
-                    ELSE h.next_allowed_at END AS gate
-        FROM unnest(p_chat_ids, p_beside, p_missed) WITH ORDINALITY AS c (chat_id, beside, missed, nth)
-        JOIN bot_chats h
-          ON h.workspace_id = p_workspace_id
-         AND h.chat_id = c.chat_id
-        CROSS JOIN LATERAL (
-            SELECT b.inbound_provider_message_id AS key, b.reply_id, b.slot_at, b.attempt
-            FROM bot_outbox b
-            WHERE b.workspace_id = p_workspace_id
-              AND b.chat_id = c.chat_id
-              AND b.sent_at IS NULL
-              AND b.failed_at IS NULL
-            ORDER BY b.place
-            LIMIT 1
-        ) AS b
-        WHERE c.chat_id = ANY (_chats)
-    ), placed AS MATERIALIZED (
-        SELECT a.*, coalesce(a.gate <= greatest(_now, _bot.next_allowed_at), true) AS is_open,
-               _bot.is_on AND (bot_may_take(_bot.circuit, _bot.trial, _bot.stalled_until, _now) > 0
-                               OR (_bot.circuit = 'half' AND _bot.trial = a.reply_id)) AS may_send
-        FROM asked a
-    ), ranked AS MATERIALIZED (
-        SELECT p.*, row_number() OVER (PARTITION BY p.is_open AND p.may_send ORDER BY p.nth) AS rank
-        FROM placed p
-    ), judged AS MATERIALIZED (
-        SELECT r.*, s.slot,
-               r.may_send AND r.is_open AND s.slot <= _now + p_patience
-               AND (_bot.circuit <> 'half' OR r.rank = 1) AS is_taken
-        FROM ranked r
-        CROSS JOIN LATERAL (
-            SELECT CASE
-                WHEN NOT r.may_send OR (_bot.circuit = 'half' AND r.rank > 1)
-                    THEN _now + p_patience + interval '1 second'
-                WHEN r.is_open THEN greatest(_now, _bot.next_allowed_at) + (r.rank - 1) * _bot.step
-                ELSE greatest(r.gate, _bot.next_allowed_at)
-            END AS slot
-        ) AS s
+    WITH judged AS MATERIALIZED (
+        SELECT *
+        FROM unnest(_replies.nths, _replies.workspaces, _replies.chats, _replies.keys, _replies.are_new,
+                    _replies.attempts, _slots.slots, _slots.taken, _slots.gates)
+            AS j (nth, workspace_id, chat_id, key, is_new, attempt, slot, is_taken, gate)
     ), begun AS (
         UPDATE bot_outbox b
-        SET attempt = b.attempt + CASE WHEN j.begun_at IS NULL THEN 1 ELSE 0 END,
+        SET attempt = b.attempt + j.is_new::int,
             slot_at = j.slot
         FROM judged j
-        WHERE b.workspace_id = p_workspace_id
+        WHERE b.workspace_id = j.workspace_id
           AND b.chat_id = j.chat_id
           AND b.inbound_provider_message_id = j.key
           AND j.is_taken
     ), chats AS (
         UPDATE bot_chats c
-        SET next_allowed_at = j.slot + _bot.chat_step
+        SET next_allowed_at = j.gate
         FROM judged j
-        WHERE c.workspace_id = p_workspace_id
+        WHERE c.workspace_id = j.workspace_id
           AND c.chat_id = j.chat_id
-          AND j.is_taken
-          AND NOT j.beside
-    ), charged AS (
-        UPDATE platform_limits g
-        SET next_allowed_at = CASE WHEN _bot.step > interval '0' THEN l.last + _bot.step ELSE g.next_allowed_at END,
-            trial = CASE WHEN _bot.circuit = 'half' THEN l.trial ELSE g.trial END,
-            updated_at = _now
-        FROM (
-            SELECT max(j.slot) AS last, (array_agg(j.reply_id))[1] AS trial
-            FROM judged j
-            WHERE j.is_taken
-        ) AS l
-        WHERE g.workspace_id = p_workspace_id
-          AND g.platform = _bot.provider
-          AND g.rate_group = _bot.rate_group
-          AND l.last IS NOT NULL
-          AND (_bot.step > interval '0' OR _bot.circuit = 'half')
+          AND j.gate IS NOT NULL
     )
-    SELECT j.nth, j.slot, j.slot - _now, j.is_taken, j.attempt + CASE WHEN j.begun_at IS NULL AND j.is_taken THEN 1 ELSE 0 END
+    SELECT j.nth, s.at, s.at - _now, j.is_taken, j.attempt + (j.is_new AND j.is_taken)::int
     FROM judged j
+    CROSS JOIN LATERAL (SELECT coalesce(j.slot, _now + p_patience + interval '1 second') AS at) AS s
     ORDER BY j.nth;
 END $$;

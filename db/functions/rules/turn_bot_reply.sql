@@ -81,6 +81,6 @@ BEGIN
     INSERT INTO events (workspace_id, action, meta)
     VALUES (p_workspace_id, 'config_changed', event_meta(_reply.trace_id, NULL, _signature || jsonb_build_object(
         'what', 'bot_outbox', 'chat', _chat, 'reply_id', p_reply_id, 'was', _status, 'is', p_decision)));
-    PERFORM settle_chats(p_workspace_id, ARRAY[_reply.chat_id]);
+    PERFORM settle_chats(ARRAY[p_workspace_id], ARRAY[_reply.chat_id]);
     RETURN CASE p_decision WHEN 'retry' THEN 'retried' ELSE 'skipped' END;
 END $$;

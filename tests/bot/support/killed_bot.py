@@ -17,7 +17,6 @@ from autopost_adapters.base import AcceptedPart, Target
 from autopost_adapters.max.send import MaxAdapter
 from autopost_bot.conversation.gateway import ConversationGateway, ReplyVerdict, TurnVerdict
 from autopost_bot.conversation.taken import TakenChat
-from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import Part
 from autopost_runtime.telemetry import logs
@@ -44,25 +43,21 @@ class Fate:
 
 def gateway_of(fate: Fate) -> type[ConversationGateway]:
     class KilledGateway(ConversationGateway):
-        async def take_chats(self, workspace: WorkspaceId, limit: int, each: int, lease: timedelta) -> list[TakenChat]:
-            taken = await super().take_chats(workspace, limit, each, lease)
+        async def take_chats(self, *args: Any) -> list[TakenChat]:
+            taken = await super().take_chats(*args)
             if taken:
                 fate.at("taken")
             return taken
 
-        async def commit_turns(
-            self, workspace: WorkspaceId, turns: Sequence[dict[str, Any]], patience: timedelta
-        ) -> list[TurnVerdict]:
+        async def commit_turns(self, *args: Any) -> list[TurnVerdict]:
             fate.at("uncommitted")
-            verdicts = await super().commit_turns(workspace, turns, patience)
+            verdicts = await super().commit_turns(*args)
             fate.at("committed")
             return verdicts
 
-        async def commit_replies(
-            self, workspace: WorkspaceId, outcomes: Sequence[dict[str, Any]]
-        ) -> list[ReplyVerdict]:
+        async def commit_replies(self, outcomes: Sequence[dict[str, Any]]) -> list[ReplyVerdict]:
             fate.at("unrecorded")
-            verdicts = await super().commit_replies(workspace, outcomes)
+            verdicts = await super().commit_replies(outcomes)
             fate.at("recorded")
             return verdicts
 

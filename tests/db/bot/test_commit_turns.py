@@ -1,6 +1,7 @@
 """A turn is recorded as a whole, before anything is sent, by the one who has the chat."""
 
 import asyncio
+import json
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -128,16 +129,41 @@ async def test_a_workspace_that_was_paused_meanwhile_sends_nothing(bot: Bot) -> 
     assert (slot["taken"], slot["attempt"]) == (True, 1)
 
 
-async def test_slots_of_a_batch_are_a_step_apart(bot: Bot) -> None:
+async def test_replies_wait_for_their_slots_as_posts_do(bot: Bot) -> None:
+    """Nothing is reserved, and each is told when to ask, a step after the one before it."""
     await bot.tenant.group(20, "bot", "max")
     for chat in "abcd":
         await bot.arrive(chat)
 
     committed = await bot.decide(*await bot.take())
 
+    assert [row["verdict"] for row in committed] == ["committed"] * 4
+    first, *others = sorted(committed, key=lambda row: row["wait"])
+    assert [row["slot_at"] for row in others] == [None] * 3
+    assert (await bot.group())["next_allowed_at"] == first["slot_at"] + timedelta(milliseconds=50)
+    assert [b["wait"] - a["wait"] for a, b in pairwise(others)] == [timedelta(milliseconds=50)] * 2
+
+
+async def test_slots_of_a_fast_group_are_a_step_apart(bot: Bot) -> None:
+    await bot.tenant.group(200, "bot", "max")
+    for chat in "abcd":
+        await bot.arrive(chat)
+
+    committed = await bot.decide(*await bot.take())
+
     slots = sorted(row["slot_at"] for row in committed)
-    assert [(b - a) for a, b in pairwise(slots)] == [timedelta(milliseconds=50)] * 3
-    assert (await bot.group())["next_allowed_at"] == slots[-1] + timedelta(milliseconds=50)
+    assert [(b - a) for a, b in pairwise(slots)] == [timedelta(milliseconds=5)] * 3
+    assert (await bot.group())["next_allowed_at"] == slots[-1] + timedelta(milliseconds=5)
+
+
+async def test_a_new_reply_does_not_overtake_those_that_wait(bot: Bot) -> None:
+    await bot.arrive()
+    [taken] = await bot.take()
+    document = json.dumps([turn(taken) | {"workspace_id": str(bot.workspace)}])
+
+    [committed] = await bot.db.fetch("SELECT * FROM commit_turns_across($1, p_behind => $2)", document, [bot.workspace])
+
+    assert (committed["verdict"], committed["slot_at"]) == ("committed", None)
 
 
 async def test_a_slot_that_is_far_away_is_not_waited_for(bot: Bot) -> None:
@@ -170,7 +196,7 @@ async def test_the_rate_of_a_chat_takes_no_slots_from_posts(bot: Bot) -> None:
 
 async def test_a_call_beside_the_chat_waits_for_the_group_only(bot: Bot) -> None:
     await bot.db.execute("UPDATE bot_settings SET chat_rps = 2")
-    await bot.tenant.group(20, "bot", "max")
+    await bot.tenant.group(100, "bot", "max")
     taken = await bot.answer()
     gate = (await bot.chat())["next_allowed_at"]
 

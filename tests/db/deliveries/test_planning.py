@@ -74,8 +74,15 @@ NOT_MEASURED = {
     *("begin_publication", "commands_published", "due_publications", "list_publications", "orphaned_publications"),
     *("read_publication", "unpublished_commands", "drop_missed_publications", "publication_access"),
     # by the key of a chat or a reply; their own plans are not measured yet
-    *("commit_replies", "commit_turns", "due_bot_workspaces", "keep_ruleset", "read_ruleset", "read_turns"),
-    *("record_reply_part", "release_chats", "renew_chats", "take_chats", "take_press_slot", "take_reply_slots"),
+    *(
+        "commit_replies_across",
+        "commit_turns_across",
+        "due_bot_workspaces",
+        "keep_ruleset",
+        "read_ruleset",
+        "read_turns",
+    ),
+    *("record_reply_part", "release_chats", "renew_chats", "take_chats_across", "take_press_slot", "take_reply_slots"),
     # retention by an index of age, in batches; not measured yet
     *("retain_bot_logs", "retain_bot_outbox", "retain_bot_rulesets", "retain_bot_state"),
     "retain_commands",

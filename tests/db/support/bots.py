@@ -95,7 +95,7 @@ class Bot:
     ) -> list[Any]:
         return await self.db.fetch(
             "SELECT * FROM take_reply_slots($1, $2, $3, $4, $5, $6)",
-            self.workspace,
+            [self.workspace] * len(taken),
             [one["chat_id"] for one in taken],
             [one["lease_token"] for one in taken],
             [beside] * len(taken),

@@ -33,11 +33,14 @@ class Batches(Generic[Request, Answer]):
         call: Callable[[list[Request]], Awaitable[list[Answer]]],
         key: Callable[[Request], Hashable],
         holder: Callable[[Request], Hashable],
+        most: int = MOST,
     ) -> None:
-        """``key``: of two requests with the same one, the second goes with a later call. ``holder``: its tenant."""
+        """``key``: of two requests with the same one, the second goes with a later call. ``holder``: its tenant.
+        ``most``: requests of one call."""
         self._call = call
         self._key = key
         self._holder = holder
+        self._most = most
         self._waiting: list[Asked[Request, Answer]] = []
         self._running: asyncio.Task[None] | None = None
         self._slots = FairSlots(ALONE, per_holder=1, waiting=MOST * MOST)
@@ -54,6 +57,12 @@ class Batches(Generic[Request, Answer]):
             self._running = asyncio.create_task(self._run())
         return await asked.answer
 
+    async def ask_alone(self, request: Request) -> Answer:
+        """For a request that has failed before: with others, it would make their call fail, too."""
+        asked = Asked[Request, Answer](request, asyncio.get_running_loop().create_future())
+        self._answer_alone([asked])
+        return await asked.answer
+
     async def _run(self) -> None:
         try:
             while self._waiting:
@@ -68,7 +77,7 @@ class Batches(Generic[Request, Answer]):
             key = self._key(asked.request)
             if asked.answer.cancelled():
                 continue
-            if key in batch or len(batch) == MOST:
+            if key in batch or len(batch) == self._most:
                 left.append(asked)
             else:
                 batch[key] = asked

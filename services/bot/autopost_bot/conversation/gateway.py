@@ -1,8 +1,9 @@
 """The calls of conversations: one method per SQL function, no other SQL."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any, Literal
 from uuid import UUID
 
@@ -25,9 +26,8 @@ from autopost_bot.engine.turn import Conversation
 
 
 class TurnVerdict(Struct, frozen=True):
-    """A row of ``commit_turns``."""
+    """A row of ``commit_turns_across``."""
 
-    chat_id: str
     verdict: Literal["committed", "held", "silent", "answered", "stale"]
     reply_id: UUID | None = None
     attempt: int | None = None
@@ -39,12 +39,21 @@ class TurnVerdict(Struct, frozen=True):
 class CommittedTurn(Struct, frozen=True):
     """A row of ``read_turns``."""
 
-    chat_id: str
     committed: bool
     reply_id: UUID | None
     attempt: int | None
     slot_at: datetime | None
     wait: timedelta | None
+
+
+class SlotRequest(Struct, frozen=True, eq=False):
+    """A row of what ``take_reply_slots`` is asked for."""
+
+    chat: Chat
+    beside: bool
+    missed: datetime | None
+    since: float
+    """When the reply began to wait, by the monotonic clock."""
 
 
 class ReplySlot(Struct, frozen=True):
@@ -56,9 +65,8 @@ class ReplySlot(Struct, frozen=True):
 
 
 class ReplyVerdict(Struct, frozen=True):
-    """A row of ``commit_replies``."""
+    """A row of ``commit_replies_across``."""
 
-    chat_id: str
     verdict: Literal["committed", "stale"]
     seq: int | None
     failed: bool
@@ -73,10 +81,14 @@ class ConversationGateway:
         rows = await self._database.fetch("SELECT workspace_id FROM due_bot_workspaces($1)", limit)
         return [WorkspaceId(row["workspace_id"]) for row in rows]
 
-    async def take_chats(self, workspace: WorkspaceId, limit: int, each: int, lease: timedelta) -> list[TakenChat]:
+    async def take_chats(
+        self, workspaces: Sequence[WorkspaceId], limits: Sequence[int], lease: timedelta
+    ) -> list[TakenChat]:
         until = time.monotonic() + lease.total_seconds()
-        rows = await self._database.fetch("SELECT * FROM take_chats($1, $2, $3, $4)", workspace, limit, each, lease)
-        return [_taken(workspace, row, until) for row in rows]
+        rows = await self._database.fetch(
+            "SELECT * FROM take_chats_across($1, $2, $3)", list(workspaces), list(limits), lease
+        )
+        return [_taken(row, until) for row in rows]
 
     async def read_bot(self, workspace: WorkspaceId) -> Bot | None:
         """Raises ``InvalidRule`` when its settings cannot be read."""
@@ -100,23 +112,34 @@ class ConversationGateway:
         )
 
     async def commit_turns(
-        self, workspace: WorkspaceId, turns: Sequence[dict[str, Any]], patience: timedelta
+        self, turns: Sequence[dict[str, Any]], patience: timedelta, behind: Collection[WorkspaceId]
     ) -> list[TurnVerdict]:
-        rows = await self._database.fetch("SELECT * FROM commit_turns($1, $2, $3)", workspace, turns, patience)
-        return [convert(dict(row), TurnVerdict) for row in rows]
-
-    async def read_turns(self, workspace: WorkspaceId, chats: Sequence[Chat]) -> list[CommittedTurn]:
-        rows = await self._database.fetch("SELECT * FROM read_turns($1, $2, $3)", workspace, *_keys(chats))
-        return [convert(dict(row), CommittedTurn) for row in rows]
-
-    async def take_reply_slot(
-        self, chat: Chat, *, beside: bool, missed: datetime | None, patience: timedelta
-    ) -> ReplySlot | None:
-        row = await self._database.fetchrow(
-            "SELECT slot_at, wait, taken FROM take_reply_slots($1, $2, $3, $4, $5, $6)",
-            *(chat.workspace_id, *_keys([chat]), [beside], [missed], patience),
+        """``behind``: where replies of this process wait for slots, which new ones must not overtake."""
+        rows = await self._database.fetch(
+            "SELECT * FROM commit_turns_across($1, $2, $3)", turns, patience, list(behind)
         )
-        return None if row is None else convert(dict(row), ReplySlot)
+        return [TurnVerdict(*row[1:]) for row in sorted(rows, key=itemgetter(0))]
+
+    async def read_turn(self, chat: Chat) -> CommittedTurn | None:
+        row = await self._database.fetchrow(
+            "SELECT committed, reply_id, attempt, slot_at, wait FROM read_turns($1, $2, $3)",
+            *(chat.workspace_id, *_keys([chat])),
+        )
+        return None if row is None else CommittedTurn(*row)
+
+    async def take_reply_slots(self, requests: Sequence[SlotRequest], patience: timedelta) -> list[ReplySlot | None]:
+        """``None``: the chat is not ours any more."""
+        chats = [one.chat for one in requests]
+        rows = await self._database.fetch(
+            "SELECT nth, slot_at, wait, taken FROM take_reply_slots($1, $2, $3, $4, $5, $6)",
+            [chat.workspace_id for chat in chats],
+            *_keys(chats),
+            [one.beside for one in requests],
+            [one.missed for one in requests],
+            patience,
+        )
+        found = {row["nth"]: ReplySlot(*row[1:]) for row in rows}
+        return [found.get(nth) for nth in range(1, len(requests) + 1)]
 
     async def take_press_slot(self, workspace: WorkspaceId, chat_id: str, patience: timedelta) -> ReplySlot:
         row = await self._database.fetchrow("SELECT * FROM take_press_slot($1, $2, $3)", workspace, chat_id, patience)
@@ -130,9 +153,9 @@ class ConversationGateway:
             )
         )
 
-    async def commit_replies(self, workspace: WorkspaceId, outcomes: Sequence[dict[str, Any]]) -> list[ReplyVerdict]:
-        rows = await self._database.fetch("SELECT * FROM commit_replies($1, $2)", workspace, outcomes)
-        return [convert(dict(row), ReplyVerdict) for row in rows]
+    async def commit_replies(self, outcomes: Sequence[dict[str, Any]]) -> list[ReplyVerdict]:
+        rows = await self._database.fetch("SELECT * FROM commit_replies_across($1)", outcomes)
+        return [ReplyVerdict(*row[1:]) for row in sorted(rows, key=itemgetter(0))]
 
     async def renew_chats(self, workspace: WorkspaceId, chats: Sequence[Chat], lease: timedelta) -> set[str]:
         rows = await self._database.fetch("SELECT * FROM renew_chats($1, $2, $3, $4)", workspace, *_keys(chats), lease)
@@ -149,9 +172,9 @@ def _keys(chats: Sequence[Chat]) -> tuple[list[str], list[UUID]]:
     return [chat.chat_id for chat in chats], [chat.lease.token for chat in chats]
 
 
-def _taken(workspace: WorkspaceId, row: Any, until: float) -> TakenChat:
+def _taken(row: Any, until: float) -> TakenChat:
     return TakenChat(
-        chat=Chat(workspace, row["chat_id"], Lease(row["lease_token"], until)),
+        chat=Chat(row["workspace_id"], row["chat_id"], Lease(row["lease_token"], until)),
         takes=row["takes"],
         conversation=Conversation(
             state=row["state"], context=row["context"], expires_at=row["expires_at"], newest_ms=row["newest_ms"]

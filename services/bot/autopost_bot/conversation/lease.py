@@ -24,21 +24,37 @@ class ChatLeases:
         self._gateway = gateway
         self._lease = lease
         self._held: dict[WorkspaceId, dict[str, Chat]] = defaultdict(dict)
+        self._dropped = asyncio.Event()
+        self._closed = False
+        self.count = 0
+        """Of all workspaces."""
 
     def hold(self, chat: Chat) -> None:
-        self._held[chat.workspace_id][chat.chat_id] = chat
+        held = self._held[chat.workspace_id]
+        self.count += chat.chat_id not in held
+        held[chat.chat_id] = chat
 
     def drop(self, chat: Chat) -> None:
         held = self._held[chat.workspace_id]
         if held.get(chat.chat_id) is chat:
             del held[chat.chat_id]
+            self.count -= 1
+            self._dropped.set()
         if not held:
             del self._held[chat.workspace_id]
 
-    def count(self, workspace: WorkspaceId | None = None) -> int:
-        if workspace is not None:
-            return len(self._held.get(workspace, ()))
-        return sum(map(len, self._held.values()))
+    def count_of(self, workspace: WorkspaceId) -> int:
+        return len(self._held.get(workspace, ()))
+
+    async def dropped(self) -> None:
+        """Wait until a chat is given back, or all of this ends."""
+        if not self._closed:
+            self._dropped.clear()
+        await self._dropped.wait()
+
+    def close(self) -> None:
+        self._closed = True
+        self._dropped.set()
 
     async def run(self) -> None:
         while True:

@@ -18,6 +18,7 @@ MOST_FOUND = 1000
 class ChatSchedule:
     def __init__(self) -> None:
         self._woken: OrderedDict[WorkspaceId, None] = OrderedDict()
+        self._full: set[WorkspaceId] = set()
         self._has_some = asyncio.Event()
         self._closed = False
 
@@ -25,17 +26,26 @@ class ChatSchedule:
         self._woken.setdefault(workspace)
         self._has_some.set()
 
+    def is_full(self, workspace: WorkspaceId) -> None:
+        """This process has as many of its chats as it may have: it is looked at again when one is given back."""
+        self._full.add(workspace)
+
+    def given_back(self, workspace: WorkspaceId) -> None:
+        if workspace in self._full:
+            self._full.discard(workspace)
+            self.wake(workspace)
+
     def on_wakeup(self, subject: str) -> None:
         self.wake(WorkspaceId(UUID(subject.rpartition(".")[2])))
 
-    async def next(self) -> WorkspaceId | None:
-        """``None`` when closed."""
+    async def next_batch(self, limit: int) -> list[WorkspaceId]:
+        """Those that have waited longest; a lone one at once. Empty when closed."""
         while not self._closed:
             if self._woken:
-                return self._woken.popitem(last=False)[0]
+                return [self._woken.popitem(last=False)[0] for _ in range(min(limit, len(self._woken)))]
             self._has_some.clear()
             await self._has_some.wait()
-        return None
+        return []
 
     def close(self) -> None:
         self._closed = True

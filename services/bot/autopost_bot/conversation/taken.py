@@ -1,10 +1,11 @@
 """A chat that this process has, and the reply that it sends there."""
 
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId, chat_token
+from autopost_contracts.outcomes import Outcome
 from autopost_contracts.plan import Plan
 from autopost_runtime.lifecycle.pace import PacedCall, RateGroup
 from msgspec import Struct
@@ -96,6 +97,8 @@ class ReplyJob(Struct, frozen=True, kw_only=True, eq=False):
     plan: Plan
     slot: Slot | None
     """Of the first call; ``None``: it has to be asked for."""
+    ask_at: float = 0.0
+    """Not before, by the monotonic clock: others come first."""
     progress: tuple[tuple[str, ...], ...] = ()
     maybe_sent: bool = False
     sent_ids: tuple[str, ...] = ()
@@ -113,3 +116,10 @@ class ReplyJob(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def paced(self) -> PacedCall:
         return PacedCall(self.group, (self.chat.workspace_id, self.chat.chat_id), self.bot.pace)
+
+
+class EndedReply(Struct, frozen=True, eq=False):
+    job: ReplyJob
+    outcome: Outcome | timedelta
+    """A duration: given back unsent, to be looked at after it."""
+    ended_at: datetime

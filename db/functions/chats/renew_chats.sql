@@ -1,4 +1,4 @@
--- renew_chats(workspace_id, chat_ids, lease_tokens, lease) -> the chats whose lease was renewed
+-- renew_chats(workspace_id, chat_ids, lease_tokens) -> the chats whose lease was renewed
 --
 -- Locks     bot_chats by key
 CREATE OR REPLACE FUNCTION renew_chats(
@@ -8,17 +8,17 @@ CREATE OR REPLACE FUNCTION renew_chats(
     p_lease interval DEFAULT '30 seconds'
 )
 RETURNS SETOF text
-LANGUAGE sql
+LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
-    WITH ours AS MATERIALIZED (
-        SELECT lock_chats(p_workspace_id, p_chat_ids, p_lease_tokens) AS chats
-    )
+DECLARE
+    _ours bigint[] := lock_chats(array_fill(p_workspace_id, ARRAY[cardinality(p_chat_ids)]), p_chat_ids, p_lease_tokens);
+BEGIN
+    RETURN QUERY
     UPDATE bot_chats c
     SET lease_until = clock_timestamp() + p_lease,
         due_at = clock_timestamp() + p_lease
-    FROM ours o
     WHERE c.workspace_id = p_workspace_id
-      AND c.chat_id = ANY (o.chats)
-    RETURNING c.chat_id
-$$;
+      AND c.chat_id = ANY (ARRAY(SELECT p_chat_ids[nth] FROM unnest(_ours) AS nth))
+    RETURNING c.chat_id;
+END $$;

@@ -10,7 +10,7 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _chats text[] := lock_chats(p_workspace_id, p_chat_ids, p_lease_tokens);
+    _ours bigint[] := lock_chats(array_fill(p_workspace_id, ARRAY[cardinality(p_chat_ids)]), p_chat_ids, p_lease_tokens);
 BEGIN
     UPDATE bot_chats c
     SET due_at = clock_timestamp(),
@@ -18,6 +18,6 @@ BEGIN
         lease_until = NULL,
         takes = greatest(c.takes - 1, 0)
     WHERE c.workspace_id = p_workspace_id
-      AND c.chat_id = ANY (_chats);
-    RETURN coalesce(cardinality(_chats), 0);
+      AND c.chat_id = ANY (ARRAY(SELECT p_chat_ids[nth] FROM unnest(_ours) AS nth));
+    RETURN cardinality(_ours);
 END $$;
