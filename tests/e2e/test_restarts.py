@@ -1,8 +1,11 @@
-"""Postgres is restarted again and again under load: no process ends, nothing is lost, held or sent twice."""
+"""Postgres is restarted again and again under load: no process ends, nothing is lost, held or sent twice.
+
+The load is posts, customers of the bot and publications.
+"""
 
 import asyncio
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,10 +18,15 @@ from harness.eventually import eventually
 
 from e2e.conftest import StartSystem
 from e2e.system import System
+from e2e.test_customers import Person
 
 PLENTY = timedelta(minutes=2)
 POSTS = 60
 RESTARTS = 5
+CUSTOMERS, QUESTIONS = 4, 4
+PUBLICATIONS = 3
+"""Of each channel, as far apart as publications of one channel are at least."""
+APART = timedelta(seconds=3)
 SERVICES = ("ingest", "dispatcher", "monitor", "bot")
 
 
@@ -66,6 +74,39 @@ async def _insist(system: System, text: str, answers: Counter[int]) -> None:
     await eventually(taken, within=PLENTY)
 
 
+async def _schedule(system: System, url: str) -> set[str]:
+    """Publications of every channel, due one after the other from now on. Their texts."""
+    headers = {"Authorization": "Bearer demo-publications-secret-for-development", "If-Match": '"1"'}
+    rows = await _query(
+        url, "SELECT channel_id::text FROM channels WHERE workspace_id = $1 AND enabled", UUID(WORKSPACE)
+    )
+    begin, texts = datetime.now(UTC), set[str]()
+    for row in rows:
+        for number in range(1, PUBLICATIONS + 1):
+            texts.add(text := f"advertisement {uuid4().hex}")
+            draft = {"channel_id": row[0], "creative_draft": {"text": text}}
+            path = f"{system.places['ingest']}/v1/publications"
+            drafted = (await system.http.post(path, headers=headers, json=draft)).raise_for_status().json()
+            path = f"{path}/{drafted['publication_id']}"
+            (await system.http.post(f"{path}/approve", headers=headers)).raise_for_status()
+            at = {"at": (begin + APART * number).isoformat()}
+            (await system.http.post(f"{path}/schedule", headers=headers, json=at)).raise_for_status()
+    return texts
+
+
+async def _ask(person: Person) -> None:
+    """Each question when the one before is answered: the platform calls the webhook again until it is taken in."""
+    await person.does("start")
+    for number in range(1, QUESTIONS + 1):
+        await eventually(lambda number=number: _has_answers(person, number), within=PLENTY)  # type: ignore[misc]
+        await person.does("write", text=f"доставка {number}")
+    await eventually(lambda: _has_answers(person, QUESTIONS + 1), within=PLENTY)
+
+
+async def _has_answers(person: Person, count: int) -> bool:
+    return len(await person.calls()) >= count
+
+
 async def test_restarts_of_postgres_end_no_process_and_leave_nothing_in_doubt(
     start_system: StartSystem, own_cluster: PostgresServer
 ) -> None:
@@ -81,22 +122,30 @@ async def test_restarts_of_postgres_end_no_process_and_leave_nothing_in_doubt(
         for text in texts:
             await _insist(system, text, answers)
 
-    posting = asyncio.create_task(post_all())
+    advertised = await _schedule(system, url)
+    customers = [Person(system, 900 + number) for number in range(CUSTOMERS)]
+    working = asyncio.gather(post_all(), *map(_ask, customers))
     for nth in range(1, RESTARTS + 1):
         due = nth * POSTS * channels // (RESTARTS + 2)
         await eventually(lambda due=due: _has_accepted(system, due), within=PLENTY)  # type: ignore[misc]
         await own_cluster.stop()
         await own_cluster.start()
-    await posting
+    await working
 
-    await eventually(lambda: _is_settled(url, POSTS * channels), within=PLENTY)
+    await eventually(lambda: _is_settled(url, POSTS * channels + len(advertised)), within=PLENTY)
     held = await _query(url, "SELECT count(*) FROM events WHERE action = 'held'")
-    arrived = Counter((call["text"], call["chat"]) for call in await system.accepted())
+    calls = await system.accepted()
+    arrived = Counter((call["text"], call["chat"]) for call in calls if call["text"] in texts)
+    published = Counter(call["text"] for call in calls if call["text"] in advertised)
+    standing = await _query(url, "SELECT DISTINCT status FROM publications")
 
     assert {name: system.stack.pid(name) for name in SERVICES} == pids
     assert answers.keys() <= {200, 202, 503}
     assert held[0][0] == 0
     assert (len(arrived), set(arrived.values())) == (POSTS * channels, {1})
+    assert published == Counter(advertised)
+    assert [row["status"] for row in standing] == ["published"]
+    assert [len(await one.calls()) for one in customers] == [QUESTIONS + 1] * CUSTOMERS
 
 
 async def _has_accepted(system: System, calls: int) -> bool:

@@ -12,8 +12,8 @@
 --              not_found
 -- Changes      queued | retry -> cancelled; deliveries.cancel_request
 -- Appends      cancelled, with the attempt it has, the signature and from_status
--- Locks        messages (the mutex of enqueue: a post with the same content comes before or after), deliveries and
---              their triggers' tables: each by key
+-- Locks        messages (the mutex of enqueue: a post with the same content comes before or after), deliveries
+--              (lock_deliveries), and their triggers' tables by key
 CREATE OR REPLACE FUNCTION cancel_deliveries(
     p_workspace_id uuid,
     p_delivery_ids uuid[],
@@ -46,15 +46,7 @@ BEGIN
     ORDER BY m.hash_version, m.content_hash
     FOR NO KEY UPDATE;
 
-    PERFORM 1
-    FROM (SELECT DISTINCT unnest(p_delivery_ids) AS delivery_id ORDER BY 1) AS asked
-    CROSS JOIN LATERAL (
-        SELECT 1
-        FROM deliveries d
-        WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = asked.delivery_id
-        FOR UPDATE
-    ) AS d;
+    PERFORM lock_deliveries(p_workspace_id, p_delivery_ids);
     _now := clock_timestamp();
 
     -- A new statement: it must see what the previous holders of the locks wrote.

@@ -4,7 +4,8 @@
 -- hand-written statements take the same path, so the tables cannot disagree. reject_delivery_update refuses illegal
 -- changes.
 --
--- Changes   delivery_queue (taken, freed, woken, removed), dead_letters, channel_counters, channel_due
+-- Changes   delivery_queue (taken, freed, woken, removed), dead_letters, channel_counters, channel_due; and the attempts of
+--           dead letters that a hand-written statement has brought back (renew_attempts)
 -- Locks     channel_due FOR KEY SHARE (only for rows that wait again), delivery_queue, channel_counters,
 --           channel_due: each by key
 CREATE OR REPLACE FUNCTION deliveries_after_update()
@@ -112,6 +113,20 @@ BEGIN
         WHERE g.workspace_id = n.workspace_id
           AND g.delivery_id = n.delivery_id
           AND n.status = 'retry';
+
+        -- The functions set max_attempts themselves and count their event, which tells them apart from a statement that
+        -- was written by hand; one that sets another number keeps it.
+        PERFORM renew_attempts(b.workspace_id, array_agg(b.delivery_id))
+        FROM (
+            SELECT workspace_id, delivery_id, event_count, max_attempts
+            FROM new_rows
+            WHERE status = 'retry'
+            INTERSECT
+            SELECT workspace_id, delivery_id, event_count, max_attempts
+            FROM old_rows
+            WHERE status IN ('dead', 'failed_permanent')
+        ) AS b
+        GROUP BY b.workspace_id;
     END IF;
 
     IF _seen.some_waiting THEN

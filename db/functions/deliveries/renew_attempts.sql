@@ -1,26 +1,20 @@
--- renew_attempts() trigger on deliveries, after a hand-written statement has brought back a dead letter
+-- renew_attempts(workspace_id, delivery_ids)
 --
--- Such a statement does not set max_attempts, and without a new budget the first failure would be the last: attempt
--- stays what it is, and five more are allowed. The functions set max_attempts themselves and count their event, which
--- tells them apart; a statement that sets another number keeps it.
-CREATE OR REPLACE FUNCTION renew_attempts()
-RETURNS trigger
-LANGUAGE plpgsql
+-- A hand-written statement has brought back these dead letters. It does not set max_attempts, and without a new budget
+-- the first failure would be the last: attempt stays what it is, and five more are allowed.
+--
+-- Called once per statement and workspace, by deliveries_after_update: a trigger per row would write row by row, in the
+-- order of the statement, and each write locks the row's channel.
+--
+-- Changes   max_attempts
+-- Locks     deliveries: held by the caller
+CREATE OR REPLACE FUNCTION renew_attempts(p_workspace_id uuid, p_delivery_ids uuid[])
+RETURNS void
+LANGUAGE sql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
-BEGIN
     UPDATE deliveries d
     SET max_attempts = d.attempt + 5
-    WHERE d.workspace_id = NEW.workspace_id
-      AND d.delivery_id = NEW.delivery_id;
-    RETURN NULL;
-END $$;
-
-CREATE OR REPLACE TRIGGER renew_attempts
-    AFTER UPDATE OF status ON deliveries
-    FOR EACH ROW
-    WHEN (OLD.status IN ('dead', 'failed_permanent')
-          AND NEW.status = 'retry'
-          AND NEW.event_count = OLD.event_count
-          AND NEW.max_attempts = OLD.max_attempts)
-    EXECUTE FUNCTION renew_attempts();
+    WHERE d.workspace_id = p_workspace_id
+      AND d.delivery_id = ANY (p_delivery_ids)
+$$;

@@ -9,7 +9,7 @@
 -- Changes      dead | failed_permanent -> retry
 -- Appends      manual_requeue, with the attempt it has, operator, reason and from_status
 -- Locks        messages (the mutex of enqueue: a post with the same content at this moment comes before or after),
---              deliveries and their triggers' tables: each by key
+--              deliveries (lock_deliveries), and their triggers' tables by key
 -- Raises       AP010 without operator or reason, AP011 when attempts is not positive.
 CREATE OR REPLACE FUNCTION requeue(
     p_workspace_id uuid,
@@ -54,13 +54,7 @@ BEGIN
         ORDER BY m.hash_version, m.content_hash
         FOR NO KEY UPDATE;
 
-        PERFORM 1
-        FROM deliveries d
-        WHERE d.workspace_id = p_workspace_id
-          AND d.delivery_id = ANY (p_delivery_ids)
-          AND d.status IN ('dead', 'failed_permanent')
-        ORDER BY d.delivery_id
-        FOR UPDATE;
+        PERFORM lock_deliveries(p_workspace_id, p_delivery_ids);
     END IF;
     _now := clock_timestamp();
 

@@ -5,7 +5,7 @@
 --
 -- Verdicts     skipped, already_skipped, not_dead, not_found
 -- Appends      manual_skip, with the attempt it has
--- Locks        deliveries, dead_letters: each by key
+-- Locks        deliveries (lock_deliveries), then dead_letters by key
 -- Raises       AP010 without operator or reason.
 CREATE OR REPLACE FUNCTION skip(p_workspace_id uuid, p_delivery_ids uuid[], p_operator text, p_reason text)
 RETURNS TABLE (delivery_id uuid, verdict text, status delivery_status)
@@ -17,12 +17,7 @@ DECLARE
     _signature jsonb := operator_signature(p_operator, p_reason);
     _now timestamptz;
 BEGIN
-    PERFORM 1
-    FROM deliveries d
-    WHERE d.workspace_id = p_workspace_id
-      AND d.delivery_id = ANY (p_delivery_ids)
-    ORDER BY d.delivery_id
-    FOR UPDATE;
+    PERFORM lock_deliveries(p_workspace_id, p_delivery_ids);
     _now := clock_timestamp();
 
     RETURN QUERY

@@ -1,15 +1,12 @@
 """One tenant's row, one odd answer, one malformed wakeup: the dispatcher goes on, and all others are served."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import nats
 import pytest
-from aiohttp import web
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.plan import Plan, TextPart
 from autopost_contracts.subjects import Topology
@@ -21,8 +18,8 @@ from db.support.builders import Tenant
 from dispatcher.support.running_dispatcher import TOKENS, RunningDispatchers, configured, running_dispatcher
 from harness.databases import Database
 from harness.eventually import eventually
+from harness.odd_answers import ODD_ANSWERS, odd_max
 
-ODD_CHAT = -70_000_000_000_001
 TEXT = Plan(version=2, platform="max", parts=(TextPart(text="hello"),))
 TWO = Plan(version=2, platform="max", parts=(TextPart(text="one"), TextPart(text="two")))
 DAY = timedelta(days=1)
@@ -121,88 +118,68 @@ async def test_a_time_that_python_has_no_date_for_stops_no_poll(stage: RunningDi
     assert await stage.statuses() == {"queued": 1}
 
 
-ODD_ANSWERS: dict[str, tuple[int, dict[str, str], bytes, str]] = {
-    "a NUL in the id": (200, {}, rb'{"message":{"body":{"mid":"m\u0000"}}}', "sent"),
-    "a lone surrogate in the id": (200, {}, rb'{"message":{"body":{"mid":"\ud800"}}}', "sent"),
-    "an endless id": (200, {}, b'{"message":{"body":{"mid":"%s"}}}' % (b"m" * 900_000), "sent"),
-    "an endless number": (200, {}, b'{"message":{"body":{"mid":%s}}}' % (b"9" * 5_000), "sent"),
-    "a wait of 2e13 seconds": (429, {"Retry-After": "20000000000000"}, b"{}", "retry"),
-    "a wait of nine digits": (429, {"Retry-After": "999999999"}, b"{}", "retry"),
-    "900 KB of words": (400, {}, b'{"code":"chat.denied","message":"%s"}' % (b"x\x01" * 450_000), "failed_permanent"),
-    "NULs in words": (403, {}, rb'{"code":"chat.denied\u0000","message":"\u0000\ud800"}', "failed_permanent"),
-    "lists for words": (400, {}, b'{"code":[1],"message":{"a":[]}}', "failed_permanent"),
-    "a deep answer": (200, {}, b"[" * 100_000, "retry"),
+ENDS = {
+    "a NUL in the id": "sent",
+    "a lone surrogate in the id": "sent",
+    "an endless id": "sent",
+    "an endless number": "sent",
+    "a wait of 2e13 seconds": "retry",
+    "a wait of nine digits": "retry",
+    "900 KB of words": "failed_permanent",
+    "NULs in words": "failed_permanent",
+    "lists for words": "failed_permanent",
+    "a deep answer": "retry",
 }
 
 
-@asynccontextmanager
-async def _platform(answer: Callable[[], web.Response]) -> AsyncIterator[str]:
-    """MAX, but for one chat."""
-    posted = 0
-
-    async def receive(request: web.Request) -> web.Response:
-        nonlocal posted
-        posted += 1
-        if request.query.get("chat_id") == str(ODD_CHAT):
-            return answer()
-        return web.json_response({"message": {"body": {"mid": f"mid.{posted}"}}})
-
-    async def identify(request: web.Request) -> web.Response:
-        return web.json_response({"user_id": 1 if request.headers["Authorization"] == TOKENS["max"] else 2})
-
-    app = web.Application()
-
-    app.router.add_get("/max/me", identify)
-    app.router.add_post("/max/messages", receive)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
-
-
-@pytest.mark.parametrize("odd", ODD_ANSWERS)
 @pytest.mark.parametrize("plan", [TEXT, TWO], ids=["one part", "two parts"])
 async def test_an_odd_answer_is_recorded_and_takes_nobody_along(
-    stage: RunningDispatchers, database: Database, odd: str, plan: Plan
+    stage: RunningDispatchers, database: Database, plan: Plan
 ) -> None:
-    status, headers, body, expected = ODD_ANSWERS[odd]
+    """All of them at once, each to a channel whose rate group is its own: a wait of one is no wait of the others."""
     other = await _second(stage)
-    await stage.channels("max", 3)
     await other.channels("max", 3, rate_group="other")
-    await database.pool.execute("UPDATE channels SET target_id = 'x' || target_id WHERE rate_group = 'other'")
+    await database.pool.execute("UPDATE channels SET target_id = 'x' || target_id")
     query = "UPDATE credential_bindings SET secret_ref = 'env:ANOTHER' WHERE workspace_id = $1"
     await database.pool.execute(query, other.tenant.workspace)
+    sound, *chats = await stage.channels("max", 1 + len(ODD_ANSWERS))
+    query = "UPDATE channels SET rate_group = target_id WHERE workspace_id = $1"
+    await database.pool.execute(query, stage.tenant.workspace)
+    answers = dict(zip(chats, ODD_ANSWERS.values(), strict=True))
     await stage.enqueue(plan)
     await other.enqueue(plan)
 
     async with (
-        _platform(lambda: web.Response(status=status, headers=headers, body=body)) as url,
+        odd_max(answers, TOKENS["max"]) as url,
         running_dispatcher(configured(database.url, url)) as service,
     ):
         served = await other.settled()
-        found = await eventually(lambda: _ended(database))
+        found = await eventually(lambda: _ended(database, stage.tenant))
         exit_code = service.exit_code
 
     assert (served, exit_code) == ({"sent": 3}, 0)
-    assert found["status"] == expected
+    assert found.pop(sound)["status"] == "sent"
+    assert dict(zip(ODD_ANSWERS, (found[chat]["status"] for chat in chats), strict=True)) == ENDS
     assert await _has_no_rows(database, "set_aside")
-    assert found["next_retry_at"] is None or found["next_retry_at"] <= datetime.now(UTC) + DAY
-    if "Retry-After" in headers:
-        asked = min(int(headers["Retry-After"]) * 1000, 10**15)
-        assert f'"retry_after_ms": {asked}' in found["last_error"]
-        assert found["next_retry_at"] > datetime.now(UTC) + DAY * 0.9
-
-
-async def _ended(database: Database) -> Any:
-    row = await database.pool.fetchrow(
-        "SELECT d.* FROM deliveries d JOIN channels c USING (workspace_id, channel_id) WHERE c.target_id = $1",
-        str(ODD_CHAT),
+    assert all(
+        row["next_retry_at"] is None or row["next_retry_at"] <= datetime.now(UTC) + DAY for row in found.values()
     )
-    return row if row and row["status"] not in ("queued", "sending") else None
+    for chat, answer in answers.items():
+        if "Retry-After" in answer.headers:
+            asked = min(int(answer.headers["Retry-After"]) * 1000, 10**15)
+            assert f'"retry_after_ms": {asked}' in found[chat]["last_error"]
+            assert found[chat]["next_retry_at"] > datetime.now(UTC) + DAY * 0.9
+
+
+async def _ended(database: Database, tenant: Tenant) -> dict[str, Any] | None:
+    """By chat, once none is under way."""
+    rows = await database.pool.fetch(
+        "SELECT c.target_id, d.* FROM deliveries d JOIN channels c USING (workspace_id, channel_id) "
+        "WHERE d.workspace_id = $1",
+        tenant.workspace,
+    )
+    under_way = any(row["status"] in ("queued", "sending") for row in rows)
+    return None if under_way else {row["target_id"]: row for row in rows}
 
 
 async def test_a_malformed_wakeup_keeps_no_other_from_being_heard(nats_url: str, nats_namespace: str) -> None:

@@ -115,7 +115,10 @@ async def test_a_creative_whose_file_is_gone_fails_with_words(start_replica, ten
     assert (told.delivery_id, told.error_type, told.attempts) == (None, "content", 0)
 
 
-@pytest.mark.parametrize("payload", [b"", b"{", b"[]", b'{"type": "other"}', b"\xff\xfe", b"{" * 1000])
+NONSENSE = [b"", b"{", b"[]", b'{"type": "other"}', b"\xff\xfe", b"{" * 1000]
+
+
+@pytest.mark.parametrize("payload", NONSENSE)
 async def test_a_message_that_is_no_command_is_a_dead_letter_and_not_delivered_again(start_replica, payload):
     replica = await start_replica(run=False)
 
@@ -138,6 +141,18 @@ async def test_a_message_whose_dead_letter_is_not_stored_comes_again(start_repli
     replica = await start_replica(nats=False, run=False)
 
     assert isinstance(await replica.handler.handle(Message("delivery.commands", b"{", {}, 1)), Later)
+
+
+async def test_nonsense_among_the_commands_keeps_no_publication_from_beginning(start_replica, tenant):
+    replica = await start_replica()
+    for payload in [*NONSENSE, b'{"type": "publish_post.v1", "workspace_id": "nobody"}', b"9" * 5000, b"[" * 100_000]:
+        await replica.bus.publish(replica.bus.topology.commands, payload, msg_id=payload.decode("latin-1")[:20] or "-")
+    channel = await tenant.channel()
+
+    publication = await replica.scheduled(channel)
+
+    await eventually(lambda: replica.begun(publication))
+    await eventually(lambda: settled(replica))
 
 
 async def test_a_command_for_nothing_is_done(start_replica, tenant):
