@@ -114,7 +114,7 @@ INSERT INTO pull_sources (workspace_id, source_id, kind, config_json, enabled) V
     ('5f000000-0000-4000-8000-000000000002', 'shop-blog', 'rss', '{"url": "https://blog.example/feed.xml"}', false)
 ON CONFLICT DO NOTHING;
 INSERT INTO workspace_endpoints (workspace_id, endpoint_id, kind, source_id, meta) VALUES
-    ('5f000000-0000-4000-8000-000000000002', '5f000000-0000-4000-8000-0000000000e4', 'pull_source', 'shop-blog',
+    ('5f000000-0000-4000-8000-000000000002', '5f000000-0000-4000-8000-0000000000e5', 'pull_source', 'shop-blog',
      '{"name": "shop blog"}')
 ON CONFLICT DO NOTHING;
 
