@@ -31,6 +31,7 @@ CREATE TABLE publications (
     -- text | photo | video | document | animation | media_group
     media_type text NOT NULL,
     delivery_id uuid,
+    -- Null where a person found it in the channel and gave no id.
     published_message_id text,
     published_at timestamptz,
     -- When its delivery ended, however.
@@ -53,7 +54,7 @@ CREATE TABLE publications (
     CONSTRAINT scheduled_has_a_time CHECK (status NOT IN ('scheduled', 'publishing') OR scheduled_at IS NOT NULL),
     CONSTRAINT approved_names_its_plan CHECK (
         status NOT IN ('approved', 'scheduled', 'publishing') OR approved_plan_hash IS NOT NULL),
-    CONSTRAINT published_has_its_message CHECK (status <> 'published' OR published_message_id IS NOT NULL),
+    CONSTRAINT published_says_when CHECK (status <> 'published' OR published_at IS NOT NULL),
     CONSTRAINT paused_says_why CHECK (status <> 'paused' OR pause_code IS NOT NULL),
     CONSTRAINT late_after_is_sane CHECK (late_after BETWEEN interval '1 second' AND interval '366 days'),
     CONSTRAINT creative_draft_is_small CHECK (octet_length(creative_draft::text) <= 262144)
