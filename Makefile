@@ -30,7 +30,7 @@ $(READY): requirements/dev.txt requirements/bootstrap.txt $(PYPROJECTS)
 run: $(READY) ## Postgres, NATS, S3, the simulator and the four services; Ctrl-C ends them all
 	@$(BIN)/autopost up
 
-demo: $(READY) ## watch one post reach 40 channels, and the five criteria one by one
+demo: $(READY) ## watch one post reach 40 channels, and the six criteria one by one
 	@$(BIN)/autopost demo
 
 test: $(READY) ## every test, against a real Postgres, NATS and S3

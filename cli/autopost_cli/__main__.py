@@ -14,7 +14,7 @@ class Commands(click.Group):
 
     lazy: ClassVar[dict[str, tuple[str, str]]] = {
         "up": ("autopost_cli.stack.up:up", "Start Postgres, NATS, S3, the simulator and the services."),
-        "demo": ("autopost_cli.demo:demo", "Show the five guarantees on a running system, one by one."),
+        "demo": ("autopost_cli.demo:demo", "Show the six guarantees on a running system, one by one."),
         "migrate": ("autopost_cli.schema.migrate:migrate", "Update the database schema to this version."),
         "seed": ("autopost_cli.schema.seed:command", "Insert two demo workspaces into the database."),
         "queue": (

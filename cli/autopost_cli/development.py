@@ -7,6 +7,8 @@ WORKSPACE = "0de00000-0000-4000-8000-000000000001"
 
 PUSH_SECRET = "demo-push-secret-for-development"  # noqa: S105  documented in db/seed.sql
 
+PUBLICATION_SECRET = "demo-publications-secret-for-development"  # noqa: S105  documented in db/seed.sql
+
 STATUS_TOKEN = "operator-status-token-for-development"  # noqa: S105  documented in db/seed.sql
 """Opens the status page, for all workspaces."""
 

@@ -1,5 +1,6 @@
 """Access to a running system for tests: HTTP API, database and the log of the simulator."""
 
+from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -21,7 +22,9 @@ class System:
         self.places = stack.describe()
 
     def scene(self, patience: Any) -> DemoSystem:
-        return DemoSystem(self.database, self.http, self.places["ingest"], self.places["simulator"], patience)
+        nats = self.stack if self.stack.backends.nats else None
+        where = (self.places["ingest"], self.places["simulator"])
+        return DemoSystem(self.database, self.http, *where, patience, nats, wait=timedelta(seconds=1))
 
     async def post(self, secret: str = PUSH_SECRET, **body: Any) -> httpx.Response:
         return await self.http.post(

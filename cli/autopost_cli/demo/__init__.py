@@ -1,4 +1,4 @@
-"""`autopost demo`: one post to forty channels, then the five guarantees, each checked on a running system."""
+"""`autopost demo`: one post to forty channels, then the six guarantees, each checked on a running system."""
 
 from autopost_cli.demo.command import demo
 

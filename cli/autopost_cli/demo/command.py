@@ -26,10 +26,10 @@ Say = Callable[[str], None]
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end instead of text.")
-@click.option("--sabotage", type=click.IntRange(1, 5), help="Break criterion N on purpose; the demo must detect it.")
+@click.option("--sabotage", type=click.IntRange(1, 6), help="Break criterion N on purpose; the demo must detect it.")
 @click.option("--patience", type=float, default=20.0, show_default=True, help="Time limit of a step, in seconds.")
 def demo(as_json: bool, sabotage: int | None, patience: float) -> None:
-    """Start the whole system, send a post to forty channels, and check the five guarantees one by one.
+    """Start the whole system, send a post to forty channels, and check the six guarantees one by one.
 
     Exit code 0 only if all of them hold. AUTOPOST_*_URL variables replace parts as in `autopost up`; with
     AUTOPOST_NATS_URL=off the services poll the database.
@@ -56,7 +56,8 @@ async def _perform(sabotage: int | None, patience: timedelta, say: Say) -> list[
         database = await asyncpg.connect(places["database_url"])
         try:
             async with httpx.AsyncClient(timeout=10) as http:
-                system = DemoSystem(database, http, places["ingest"], places["simulator"], patience)
+                nats = stack if stack.backends.nats else None
+                system = DemoSystem(database, http, places["ingest"], places["simulator"], patience, nats)
                 return await act(system, sabotage, say)
         finally:
             await database.close()

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 from autopost_cli.demo.conversation import conversed
 from autopost_cli.demo.finding import Finding
+from autopost_cli.demo.publication import published
 from autopost_cli.demo.system import ConditionNotMet, DemoSystem, Row
 
 RETRY_AFTER = 1
@@ -218,4 +219,5 @@ CRITERIA: tuple[tuple[str, Criterion], ...] = (
     ("3. The same content reaches a channel once", deduplicated),
     ("4. A bad channel stops nobody else", isolated),
     ("5. A customer of the bot gets one answer to each message", conversed),
+    ("6. What was approved goes out at its time, once, without NATS", published),
 )

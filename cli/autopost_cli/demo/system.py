@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -12,7 +13,7 @@ import httpx
 import msgspec
 
 from autopost_cli.demo.customer import Customer
-from autopost_cli.development import PUSH_SECRET, WORKSPACE
+from autopost_cli.development import PUBLICATION_SECRET, PUSH_SECRET, WORKSPACE
 from autopost_cli.schema import schema_files
 
 T = TypeVar("T")
@@ -25,6 +26,11 @@ class ConditionNotMet(Exception):  # noqa: N818  named for what happened
     """A condition did not become true in time."""
 
 
+class NatsSwitch(Protocol):
+    async def stop_nats(self) -> None: ...
+    async def start_nats(self) -> None: ...
+
+
 class DemoSystem:
     def __init__(
         self,
@@ -33,12 +39,17 @@ class DemoSystem:
         ingest: str,
         simulator: str,
         patience: timedelta,
+        nats: NatsSwitch | None = None,
+        wait: timedelta = timedelta(seconds=5),
     ) -> None:
+        """``nats``: a server that the demo may stop and start again. ``wait``: until a publication is due."""
+        self.wait = wait
         self._database = database
         self._http = http
         self._ingest = ingest
         self._simulator = simulator
         self._patience = patience
+        self._nats = nats
         self.customer = Customer(http, simulator, self.until)
         self.run = uuid4().hex[:8]
         """Part of every text, so that posts of different runs differ."""
@@ -56,6 +67,36 @@ class DemoSystem:
         if answered["message_id"] is None:
             raise ConditionNotMet("no channel takes the post")
         return answered | {"http_status": answer.status_code}
+
+    async def draft(self, channel: UUID, text: str) -> dict[str, Any]:
+        """A publication of this run."""
+        body = {"channel_id": str(channel), "creative_draft": {"text": f"{text} [{self.run}]"}}
+        return await self._publications("", body)
+
+    async def publication(self, publication: UUID, verb: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """A change of one that nobody else changes: of its first version."""
+        return await self._publications(f"/{publication}/{verb}", body or {})
+
+    async def _publications(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._http.post(
+            f"{self._ingest}/v1/publications{path}",
+            headers={"Authorization": f"Bearer {PUBLICATION_SECRET}", "If-Match": '"1"'},
+            json=body,
+        )
+        answer.raise_for_status()
+        answered: dict[str, Any] = answer.json()
+        return answered
+
+    @asynccontextmanager
+    async def without_nats(self) -> AsyncIterator[bool]:
+        """Whether there is one that could be stopped."""
+        if self._nats:
+            await self._nats.stop_nats()
+        try:
+            yield self._nats is not None
+        finally:
+            if self._nats:
+                await self._nats.start_nats()
 
     async def sql(self, name: str, *args: Any) -> list[Row]:
         return [
