@@ -1,4 +1,4 @@
-"""The shell blocks of the README work as they are pasted.
+"""The shell blocks of the README, and of the page of publications, work as they are pasted.
 
 Blocks run in their order, in one shell, against a real ``autopost up`` on free ports. What takes minutes has a marker
 before its block: of ``targets`` only the existence of each target, command and option is checked; ``stack`` is the
@@ -29,10 +29,11 @@ BLOCK = re.compile(r"(?:^<!-- checked: (?P<marker>\w+) -->\n)?^```sh\n(?P<text>.
 PORT = re.compile(r"AUTOPOST_\w+_PORT=(?P<port>\d+)")
 ASSIGNMENT = re.compile(r"^[A-Z_]+=")
 MARKERS = {None, "targets", "stack"}
+PUBLICATIONS = "docs/publications.md"
 
 
-def blocks(marker: str | None) -> list[str]:
-    return [block["text"] for block in BLOCK.finditer(read("README.md")) if block["marker"] == marker]
+def blocks(marker: str | None, document: str = "README.md") -> list[str]:
+    return [block["text"] for block in BLOCK.finditer(read(document)) if block["marker"] == marker]
 
 
 def commands(text: str) -> list[list[str]]:
@@ -148,14 +149,27 @@ async def started(shell: Shell, data: Path) -> AsyncIterator[dict[str, Any]]:
         await process.wait()
 
 
-async def test_the_blocks_of_the_readme_run_one_after_the_other_against_a_real_stack(tmp_path: Path) -> None:
+def test_every_block_of_the_page_of_publications_is_run() -> None:
+    assert len(blocks(None, PUBLICATIONS)) == read(PUBLICATIONS).count("```sh") >= 2
+
+
+async def test_the_blocks_run_one_after_the_other_against_a_real_stack(tmp_path: Path) -> None:
     ports = {found["port"]: str(free_port()) for found in PORT.finditer(blocks("stack")[0])}
     shell = Shell(ports, tmp_path)
 
     async with started(shell, tmp_path / "data"):
         said = await shell.run("\n".join(blocks(None)))
+        published = await shell.run("\n".join([*_exports(), *blocks(None, PUBLICATIONS)]))
 
     assert '"status":"accepted"' in said
     assert "enqueue" in said
     assert "INSERT 0 1" in said
     assert len(ports) == 3
+    assert re.findall(r'"status":"(\w+)"', published) == ["approved", "scheduled", "scheduled"]
+    assert re.findall(r"^status +(\w+)$", published, re.MULTILINE) == ["scheduled", "cancelled", "draft"]
+    assert "until Sunday" in published
+
+
+def _exports() -> list[str]:
+    """What a reader of the README has in the shell."""
+    return [line for text in blocks(None) for line in text.splitlines() if line.startswith("export ")]
