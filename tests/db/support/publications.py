@@ -97,6 +97,35 @@ class Publisher:
         assert await self.begin(publication, calls=calls) == "begun"
         return publication
 
+    async def begun_many(self, count: int) -> list[UUID]:
+        """In a few statements; in the order in which their deliveries wait."""
+        db, workspace = self.tenant.db, self.tenant.workspace
+        plan = (await self.post(await self.draft("of the plan")))["renderings"][0]
+        given = json.dumps({"channel_id": str(self.channel), "creative_draft": {"text": "Sale!"}, "media_type": "text"})
+        await db.execute("SELECT draft_publication($1, $2, 'ann') FROM generate_series(1, $3)", workspace, given, count)
+        of_them = "FROM publications p WHERE p.workspace_id = $1 AND p.creative_draft ->> 'text' = 'Sale!'"
+        approval = json.dumps({"plan_hash": plan["plan_hash"], "hash_version": 1, "content_hash": "any"})
+        await db.execute(
+            f"SELECT approve_publication($1, p.publication_id, 1, $2, 'bob') {of_them}", workspace, approval
+        )
+        await db.execute(
+            f"SELECT schedule_publication($1, p.publication_id, 1, clock_timestamp(), NULL, 'bob') {of_them}", workspace
+        )
+        await self.due(count)
+        post = {"hash_version": 1, "payload": {"type": "text", "text": "Sale!"}, "renderings": [plan]}
+        rows = await db.fetch(
+            f"""
+            SELECT p.publication_id,
+                   begin_publication($1, p.publication_id, 2, $2::jsonb || jsonb_build_object(
+                       'content_hash', p.publication_id)) ->> 'verdict' AS verdict
+            {of_them}
+            ORDER BY p.publication_id
+            """,
+            *(workspace, json.dumps(post)),
+        )
+        assert {row["verdict"] for row in rows} == {"begun"}
+        return [row["publication_id"] for row in rows]
+
     async def cancel(self, publication: UUID) -> str:
         arguments = (publication, None, "ann", "a wrong price")
         return str((await self.call("cancel_publication", *arguments))["verdict"])

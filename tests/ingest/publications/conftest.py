@@ -1,114 +1,22 @@
 """Publications as a replica of ingest starts them. Real Postgres, real NATS."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID
 
 import pytest
-from autopost_contracts.commands import PublishPost
-from autopost_contracts.ids import PublicationId, WorkspaceId
 from autopost_contracts.subjects import Topology
-from autopost_ingest.gateway import Gateway
-from autopost_ingest.posts.enqueue import Enqueuer
-from autopost_ingest.posts.offload import Offload
-from autopost_ingest.posts.stored_media import StoredMedia
-from autopost_ingest.publications.begin import PublicationStarter
-from autopost_ingest.publications.commands import CommandHandler
-from autopost_ingest.publications.due_loop import DueLoop
-from autopost_ingest.publications.gateway import PublicationGateway
-from autopost_ingest.publications.prepare import CreativeCompiler
 from autopost_runtime.config.load import ServiceConfig
-from autopost_runtime.lifecycle.service import Service
-from autopost_runtime.nats.bus import Bus, ensure_streams, open_bus
+from autopost_runtime.nats.bus import ensure_streams, open_bus
 from autopost_runtime.postgres.pool import open_database
+from autopost_simulator import Simulator, listening
 from db.support.builders import Tenant
+from dispatcher.support.running_dispatcher import RunningDispatchers
+from harness.buckets import Bucket
 from harness.databases import Database
 from harness.eventually import eventually
-
-
-class Replica:
-    """One ingest process, as far as publications go."""
-
-    def __init__(self, database: Any, bus: Bus, tenant: Tenant) -> None:
-        self.tenant, self.bus = tenant, bus
-        self.workspace = WorkspaceId(tenant.workspace)
-        self.gateway = PublicationGateway(database)
-        own = Gateway(database)
-        enqueuer = Enqueuer(own, bus, bus.topology, audit_deduped=False)
-        self.compiler = CreativeCompiler(Offload(), StoredMedia(own))
-        self.starter = PublicationStarter(self.gateway, self.compiler, enqueuer)
-        self.handler = CommandHandler(self.starter, bus, bus.topology.dead_commands)
-        self.loop = DueLoop(self.gateway, self.starter, bus, bus.topology, timedelta(seconds=2))
-        self.service = Service("ingest")
-
-    def run(self) -> list["asyncio.Task[None]"]:
-        return [
-            asyncio.create_task(self.loop.run(self.service)),
-            asyncio.create_task(self.bus.wakeups(self.bus.topology.publish_wakeups, self.loop.wake)),
-            asyncio.create_task(
-                self.bus.consume(self.bus.topology.publish_commands, self.handler.handle, concurrency=4)
-            ),
-        ]
-
-    async def draft(self, channel: UUID, text: str = "<b>Sale</b> & more", **creative: Any) -> PublicationId:
-        given = {
-            "channel_id": str(channel),
-            "creative_draft": {"text": text.replace("&", "&amp;"), **creative},
-            "media_type": "text",
-        }
-        answer = await self.gateway.draft_publication(self.workspace, given, "ann")
-        return PublicationId(UUID(answer["publication"]["publication_id"]))
-
-    async def approve(self, publication: PublicationId) -> None:
-        prepared = await self.gateway.read_publication(self.workspace, publication)
-        assert prepared is not None
-        compiled = await self.compiler.compile(self.workspace, prepared)
-        assert compiled.problems == ()
-        version = prepared.publication.version
-        answer = await self.gateway.approve_publication(self.workspace, publication, version, compiled.approval, "bob")
-        assert answer["verdict"] == "approved"
-
-    async def schedule(self, publication: PublicationId, wait: timedelta = timedelta(0)) -> datetime:
-        at = datetime.now(UTC) + wait
-        version = (await self.show(publication))["version"]
-        answer = await self.gateway.schedule_publication(self.workspace, publication, version, at, None, "bob")
-        assert answer["verdict"] == "scheduled"
-        self.bus.wake(self.bus.topology.wakeup_publish(self.workspace))
-        return at
-
-    async def scheduled(self, channel: UUID, wait: timedelta = timedelta(0), **creative: Any) -> PublicationId:
-        publication = await self.draft(channel, **creative)
-        await self.approve(publication)
-        await self.schedule(publication, wait)
-        return publication
-
-    async def show(self, publication: PublicationId) -> dict[str, Any]:
-        prepared = await self.gateway.read_publication(self.workspace, publication)
-        assert prepared is not None
-        return prepared.publication.document
-
-    async def begun(self, publication: PublicationId) -> bool:
-        return (await self.show(publication))["delivery_id"] is not None
-
-    async def command(self, publication: PublicationId, msg_id: str) -> bool:
-        """Publishes a command, as the outbox has it or once more."""
-        command = PublishPost(
-            workspace_id=self.workspace,
-            publication_id=publication,
-            version=(await self.show(publication))["version"],
-        )
-        payload = json.dumps(
-            {"type": "publish_post.v1", **{f: str(getattr(command, f)) for f in ("workspace_id", "publication_id")}}
-            | {"version": command.version}
-        )
-        return await self.bus.publish(self.bus.topology.commands, payload.encode(), msg_id=msg_id)
-
-
-StartReplica = Callable[..., Awaitable[Replica]]
+from harness.http_client import http_client
+from ingest.support.publishing_replica import Replica, StartReplica
 
 
 @pytest.fixture
@@ -120,17 +28,18 @@ async def tenant(database: Database) -> Tenant:
 async def start_replica(
     database: Database, tenant: Tenant, nats_url: str, nats_namespace: str
 ) -> AsyncIterator[StartReplica]:
-    """Each call starts one more, on the same database; ``nats=False`` without NATS, ``run=False`` with no loops."""
+    """Each call starts one more, on the same database; ``nats=False`` without NATS, ``run=False`` with no loops,
+    ``server`` at another NATS than that of the run."""
     topology = Topology(nats_namespace)
     await ensure_streams(nats_url, topology)
     tasks: list[asyncio.Task[None]] = []
     async with AsyncExitStack() as ending:
 
-        async def start(*, nats: bool = True, run: bool = True) -> Replica:
+        async def start(*, nats: bool = True, run: bool = True, server: str = nats_url) -> Replica:
             config = ServiceConfig(
                 database_url=database.url,
                 database_role="autopost_ingest",
-                nats_url=nats_url if nats else None,
+                nats_url=server if nats else None,
                 nats_namespace=topology.namespace,
             )
             opened = await ending.enter_async_context(open_database(config, "ingest"))
@@ -146,3 +55,10 @@ async def start_replica(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+async def stage(tenant: Tenant, s3: Bucket) -> AsyncIterator[RunningDispatchers]:
+    """The tenant's chats in a simulated platform, for tests that let dispatchers send."""
+    async with listening(Simulator(open_to_all=True)) as simulator, http_client(timeout=30) as http:
+        yield RunningDispatchers(tenant, simulator, http, s3)
