@@ -27,7 +27,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 )
 @click.option("--write/--no-write", default=None, help="Write docs/benchmarks.md; the default for a whole, full run.")
 def bench(as_json: bool, only: Tag | None, quick: bool, parent: Path | None, write: bool | None) -> None:
-    """Measure the queue, the dispatcher, ingest, chat streams and the bot against other queues and the machine.
+    """Measure the services and the queue, each part on its own, against other queues and the machine.
 
     Starts a durable Postgres of its own under TMPDIR. Exits 0 only if every bar is met.
     """

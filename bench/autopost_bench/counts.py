@@ -54,6 +54,10 @@ class Counts(Struct, frozen=True, kw_only=True):
     bot_updates: int = 5
     """Of each chat."""
     idle_chats: int = 1_000_000
+    published: int = 100
+    """Publications of which each has a moment of its own."""
+    due_at_once: int = 1_000
+    """Publications that are due in one second."""
     tenant_repetitions: int = 3
     tenant_period: timedelta = timedelta(seconds=30)
     idle_period: timedelta = timedelta(seconds=20)
@@ -86,6 +90,8 @@ QUICK = Counts(
     started=3_000,
     bot_updates=2,
     idle_chats=100_000,
+    published=20,
+    due_at_once=200,
     tenant_repetitions=1,
     tenant_period=timedelta(seconds=5),
     idle_period=timedelta(seconds=5),

@@ -25,7 +25,8 @@ counts = Counts(
     procrastinate_jobs=20, anchor=second, backlog=600, long_backlog=4_000, history=400, blocked=200, sampled=200,
     watched=second, snapshot_drained=240, slot_repetitions=1, slot_period=6 * second, slot_stop=second, called=240,
     replicas_drained=240, latencies=5, posted=20, posted_to_one=70, idle_streams=60, busy_streams=30, fanned_out=2,
-    started=130, bot_chats=2, bot_updates=1, idle_chats=300,
+    started=130, bot_chats=2, bot_updates=1, idle_chats=300, published=3,
+    due_at_once=12,
 )
 sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(run((sys.argv[1],), counts))))
 """
@@ -59,6 +60,15 @@ def test_every_part_of_the_bot_runs_and_reports() -> None:
     found = msgspec.json.decode(ended.stdout)
     assert [bar["name"] for bar in found["bars"]] == [bar.name for bar in BARS if bar.tag == "bot"]
     assert all(bar["value"] > 0 for bar in found["bars"])
+
+
+def test_every_part_of_publications_runs_and_reports() -> None:
+    ended = subprocess.run([sys.executable, "-c", SMALL, "publications"], capture_output=True, text=True, timeout=120)
+
+    assert ended.returncode == 0, ended.stderr
+    found = msgspec.json.decode(ended.stdout)
+    assert [bar["name"] for bar in found["bars"]] == [bar.name for bar in BARS if bar.tag == "publications"]
+    assert {bar["name"]: bar["value"] for bar in found["bars"]}["calls before their time"] == 0
 
 
 def test_a_part_of_the_bench_does_not_overwrite_the_page() -> None:

@@ -43,6 +43,7 @@ SUBJECTS = (
     Subject("measures.stream", ("stream",), repeats=False),
     Subject("measures.conversations", ("bot",)),
     Subject("measures.bot", ("bot",), repeats=False),
+    Subject("measures.publications", ("publications",), repeats=False),
 )
 
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from autopost_bench.report.figures import Figures, spread
 
-Tag = Literal["queue", "dispatch", "ingest", "tenants", "stream", "bot"]
-TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest", "tenants", "stream", "bot")
+Tag = Literal["queue", "dispatch", "ingest", "tenants", "stream", "bot", "publications"]
+TAGS: tuple[Tag, ...] = ("queue", "dispatch", "ingest", "tenants", "stream", "bot", "publications")
 
 
 class Bar(Struct, frozen=True):
@@ -144,6 +144,38 @@ BARS = (
     Bar("bot", "cost of a turn beside a million idle chats ÷ without", "bot.turns", "bot.turns_late", 1.3, 1.1, True),
     Bar("bot", "turns of two replicas ÷ one", "bot.turns_of_two", "bot.turns", 0.95, 1.2),
     Bar("bot", "one decision with 200 rules, microseconds", "bot.decide", None, 200, 50, True, True),
+    Bar("publications", "time to call, p50, milliseconds", "publications.late.p50", None, 250, 60, True),
+    Bar("publications", "time to call, p99, milliseconds", "publications.late.p99", None, 1_000, 250, True),
+    Bar(
+        "publications",
+        "time to call without NATS, p99, milliseconds",
+        "publications.late.without_nats",
+        None,
+        3_000,
+        2_300,
+        True,
+    ),
+    Bar("publications", "calls before their time", "publications.early", None, 0, 0, True, True),
+    Bar("publications", "1,000 due in one second: calls ÷ the rate", "publications.use", None, 0.99, 0.999),
+    Bar("publications", "slots too close in the ledger", "publications.ledger_violations", None, 0, 0, True, True),
+    Bar(
+        "publications",
+        "windows over the limit at the receiver",
+        "publications.receiver_violations",
+        None,
+        0,
+        0,
+        True,
+        True,
+    ),
+    Bar(
+        "publications",
+        "drain with the trigger of publications ÷ without",
+        "publications.drain.with",
+        "publications.drain.without",
+        0.98,
+        0.995,
+    ),
 )
 
 

@@ -129,4 +129,20 @@ MEANINGS = {
     "one decision with 200 rules, microseconds": (
         "How long the engine takes for a text of 200 characters, with 200 rules of ten keywords each."
     ),
+    "time to call, p50, milliseconds": (
+        "The usual time from the moment for which a publication was scheduled to its call at the platform, when "
+        "nothing else is going on."
+    ),
+    "time to call, p99, milliseconds": ("The same for the slowest one in a hundred."),
+    "time to call without NATS, p99, milliseconds": (
+        "The same while NATS is stopped, so that the dispatcher finds out by polling every two seconds."
+    ),
+    "calls before their time": ("How many publications went out early."),
+    "1,000 due in one second: calls ÷ the rate": (
+        "A thousand publications in a hundred channels of one token that are due within a second: how much of the "
+        "allowed rate is used until the last one is sent. 1 is all."
+    ),
+    "drain with the trigger of publications ÷ without": (
+        "What ordinary posts pay for the trigger by which publications follow their deliveries. 1 is nothing."
+    ),
 }
