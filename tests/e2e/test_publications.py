@@ -151,6 +151,7 @@ RESTRICTED = {"ends": ("failed", "channel_restricted"), "letter": True}
 EXPIRED = {"ends": ("paused", "file_id_expired"), "letter": True}
 CONTENT_REFUSED = {"ends": ("failed", "content"), "letter": True}
 UNCONFIRMED = ("paused", "unconfirmed")
+ALBUM = ("photo", "photo")
 FORBIDDEN = {"status": 403, "description": "Forbidden: not enough rights to send text messages to the chat"}
 BUSY = {"status": 429, "retry_after": 1}
 CONFLICT = {"catalogue": "telegram.terminated_by_other_get_updates"}
@@ -172,7 +173,13 @@ ERRORS = {
     ),
     "file id expired": ErrorRow(effect=_named("invalid_file_id"), media=("photo",), calls=(400,), **EXPIRED),
     "file id expired in an album": ErrorRow(
-        effect=_named("wrong_remote_file_identifier"), media=("photo", "photo"), calls=(400,), **EXPIRED
+        effect=_named("wrong_remote_file_identifier"), media=ALBUM, calls=(400,), **EXPIRED
+    ),
+    "album refused twice": ErrorRow(
+        effect=_named("failed_to_send_item"), times=2, media=ALBUM, calls=(400, 400, 200), ends=("published", None)
+    ),
+    "album refused always": ErrorRow(
+        effect=_named("failed_to_send_item"), media=ALBUM, calls=(400,) * 4, ends=("failed", "media_group"), letter=True
     ),
     "markup refused": ErrorRow(effect=_named("cant_parse_entities"), calls=(400,), **CONTENT_REFUSED),
     "buttons refused": ErrorRow(effect=_named("button_url_invalid"), calls=(400,), **CONTENT_REFUSED),

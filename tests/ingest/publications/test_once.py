@@ -1,4 +1,4 @@
-"""The same command again and again is one call at the platform: at once, afterwards, from a wiped or restored stream."""
+"""The same command again and again is one call: at once, afterwards, from a stream that was wiped or restored."""
 
 import asyncio
 import shutil
