@@ -24,6 +24,7 @@ GRANT EXECUTE ON FUNCTION
     import_bot_rules(uuid, jsonb, text, text),
     issue_status_token(text, uuid, text, interval, text, text),
     check_stream(uuid[], timestamptz[], uuid[], bigint[], text[], timestamptz),
+    list_bot_actions(uuid, int),
     list_bot_chats(uuid, int),
     list_bot_rules(uuid),
     list_channels(uuid),

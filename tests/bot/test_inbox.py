@@ -17,7 +17,7 @@ SHOWN = [
     "autopost_bot_unanswered 7.0",
     "autopost_bot_replies_unsent 2.0",
     'autopost_bot_chats{state="waiting"} 4.0',
-    'autopost_bot_chats{state="handed_over"} 0.0',
+    'autopost_bot_chats{state="held"} 0.0',
     'autopost_bot_chats{state="stopped"} 10.0',
 ]
 

@@ -61,7 +61,14 @@ FIELDS = (
     *("api url", "api secret", "api next", "api body", "api page", "api redirect", "api refused"),
     *("db error", "db late error", "db cursor", "db value", "db refused", "dsn", "dsn away", "dsn wrong", "dsn option"),
     *("telegram answer", "max answer"),
-    *("customer mid", "customer unclear", "customer order", "customer reason", "customer other reason"),
+    *(
+        "customer refused",
+        "customer mid",
+        "customer unclear",
+        "customer order",
+        "customer reason",
+        "customer other reason",
+    ),
     *("action chat", "action id", "action type", "action text", "action payload", "action key", "action result"),
     *("action wrong chat", "action wrong id", "action wrong status", "action wrong workspace", "action unknown field"),
     *("action broken", "stream chat", "stream ticket", "stream after", "action query", "action secret"),
@@ -98,6 +105,10 @@ FED: set[str] = set()
 BOT_SECRET = "demo-bot-secret-for-development"
 API_SECRET = "shop-api-secret-for-development"
 API_WORKSPACE = "5f000000-0000-4000-8000-000000000002"
+CUSTOMER, PERSON = 7_700_112_233, 7_700_445_566
+"""The numbers of a dialog and of its person: no redaction knows them, so they must not be written anywhere."""
+PLAIN = "gooseberryjam"
+"""A word of a customer."""
 STATUS_TOKEN = "demo-status-token-for-development"
 
 
@@ -136,7 +147,7 @@ def searched() -> dict[str, str]:
         f"{kind} of {field}": make(field)
         for field in FIELDS
         for kind, make in {"password": password, "token": token, "phone": phone, "mail": mail}.items()
-    }
+    } | {"number of a chat": str(CUSTOMER), "number of a person": str(PERSON), "words of a customer": PLAIN}
 
 
 async def post_everything(system: System, site: Site) -> list[dict[str, Any]]:
@@ -239,11 +250,13 @@ async def bring_updates(system: System) -> None:
 async def talk_to_the_shop(system: System) -> None:
     """A return with its order number and its reason, then what the bot has no rule for."""
     hook = f"{system.places['ingest']}/v1/bot/max"
+    refusal = {"status": 403, "description": f"no chat {CUSTOMER}: {words('customer refused')}"}
+    await system.control("faults", {"platform": "max", "chat": CUSTOMER, "times": 1, "effect": refusal})
     said = (
         "возврат",
         f"12345 {words('customer order')}",
         words("customer reason"),
-        *(f"{word} {words('customer unclear')}" for word in ("фыва", "олдж", "ячсм", "итьб")),
+        *(f"{word} {PLAIN} {words('customer unclear')}" for word in ("фыва", "олдж", "ячсм", "итьб")),
         "возврат",
         words("customer other reason"),  # where a number is asked for
     )
@@ -252,8 +265,8 @@ async def talk_to_the_shop(system: System) -> None:
             "update_type": "message_created",
             "timestamp": int(time.time() * 1000) + place,
             "message": {
-                "sender": {"user_id": 11, "name": "Ann"},
-                "recipient": {"chat_id": 11, "chat_type": "dialog"},
+                "sender": {"user_id": PERSON, "name": "Ann"},
+                "recipient": {"chat_id": CUSTOMER, "chat_type": "dialog"},
                 "body": {"mid": f"{words('customer mid')} {place}", "text": text},
             },
         }
@@ -599,7 +612,7 @@ CODES = {
 ACTIONS = {
     *("ingress_dedup_dropped", "ingress_payload_rejected", "validation_failed", "message_tag_mismatch"),
     *("media_failed", "failed_permanent", "sent", "pull_failed"),
-    *("bot_action_expired", "bot_escalated", "bot_replied"),
+    *("bot_action_expired", "bot_escalated", "bot_replied", "bot_reply_failed"),
 }
 SIGNS = {
     "logs": b"delivery.attempted",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from autopost_cli.development import TOKENS
+from harness.autopost_command import Autopost
 from harness.eventually import eventually
 
 from e2e.conftest import StartSystem
@@ -17,6 +18,7 @@ TOKEN = TOKENS["AUTOPOST_DEMO_MAX_TOKEN"]
 PATIENCE = timedelta(seconds=30)
 QUESTIONS = {"сколько стоит доставка?": "Доставляем", "как оплатить?": "Принимаем карты", "какая гарантия?": "Гарантия"}
 NEIGHBOUR, GROUP = 77, -500500
+FLOOD = "Получили ваши сообщения, ответим чуть позже."
 ANSWERED = 5
 """Of one chat in a minute."""
 
@@ -102,7 +104,8 @@ async def test_customers_are_answered_once_and_in_order_however_webhooks_come(st
         for number in range(20):
             await neighbour.does("write", chat_id=GROUP, text=f"доставка {number}", is_bot=True)
 
-    await asyncio.gather(*map(talk, people), flood(Person(system, 500)), chatter())
+    flooding = Person(system, 500)
+    await asyncio.gather(*map(talk, people), flood(flooding), chatter())
     await handled(system)
 
     for one in people:
@@ -115,3 +118,7 @@ async def test_customers_are_answered_once_and_in_order_however_webhooks_come(st
     reasons = await system.database.fetch("SELECT ignored, count(*) FROM bot_inbox GROUP BY ignored")
     found = {row["ignored"]: row["count"] for row in reasons}
     assert (found["chat_flood"], found["bot_sender"]) == (60 - ANSWERED, 20)
+    assert [call["text"] for call in await flooding.calls()][-1] == FLOOD
+    verified = await Autopost(system.places["database_url"])("verify", "--no-stream", "--json")
+    assert (verified.code, verified.json["differences"]) == (0, [])
+    assert verified.json["checked"]["turns"] >= len(people) * len(QUESTIONS)

@@ -10,13 +10,16 @@ import msgspec
 from autopost_cli.bot.api import BotApi
 from autopost_cli.bot.chats import chats, release, retry, skip
 from autopost_cli.bot.diff import diff
-from autopost_cli.bot.history import log, unmatched, why
+from autopost_cli.bot.gateway import bot_gateway
+from autopost_cli.bot.history import LIMIT, log, unmatched, why
 from autopost_cli.bot.rehearse import chat, lint_command, test_command
 from autopost_cli.bot.rules import rules
 from autopost_cli.bot.webhook import subscribe, subscriptions, unsubscribe
-from autopost_cli.operate.operate import print_json, print_table
+from autopost_cli.operate.gateway import Row
+from autopost_cli.operate.operate import CommonOptions, print_json, print_table, reading, run
 from autopost_cli.schema.migrate import JSON
 
+LISTED = ("chat", "action_id", "action_type", "status", "created_at", "updated_at")
 COLUMNS = ("actionId", "actionType", "status", "displayText", "createdAt", "updatedAt")
 
 
@@ -59,21 +62,38 @@ for command in (*RULES, *CHATS, subscribe, subscriptions, unsubscribe):
 
 
 @bot.command()
+@LIMIT
+@reading
+def actions(options: CommonOptions, limit: int) -> None:
+    """List the actions under way in all chats, and those that ran into their timeout within an hour."""
+
+    async def work() -> list[Row]:
+        async with bot_gateway(options) as gateway:
+            return await gateway.actions(limit)
+
+    rows = run(work())
+    if options.as_json:
+        print_json({"actions": rows})
+    else:
+        print_table(rows, LISTED)
+
+
+@bot.group()
+def action() -> None:
+    """List, start or end actions of a chat, as an integration does."""
+
+
+@action.command("list")
 @click.option("--chat", required=True, help="The id of the chat.")
 @JSON
 @calling
-def actions(api: BotApi, chat: str, as_json: bool) -> None:
-    """List the actions under way in a chat, the newest change first."""
+def list_of_chat(api: BotApi, chat: str, as_json: bool) -> None:
+    """List the actions under way in a chat as its clients see them, the newest change first."""
     rows = api.actions(chat)
     if as_json:
         print_json({"actions": rows})
     else:
         print_table(rows, COLUMNS)
-
-
-@bot.group()
-def action() -> None:
-    """Start or end an action, as an integration does."""
 
 
 def _about_an_action(command: Callable[..., None]) -> Callable[..., None]:
@@ -124,7 +144,7 @@ def _line(event: dict[str, Any]) -> str:
         case {"type": "message", "message": shown}:
             return f"{shown['createdAt']}  message {shown['messageId']}: {shown['text'] or ''}"
         case _:
-            return f"{event.get('type')}: read the chat anew with `autopost bot actions`"
+            return f"{event.get('type')}: read the chat anew with `autopost bot action list`"
 
 
 def _given(*, chat: str, action_id: str, text: str | None, payload: dict[str, Any] | None) -> dict[str, Any]:

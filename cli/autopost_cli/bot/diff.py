@@ -11,9 +11,10 @@ import click
 from autopost_bot.engine.compare import FALLBACK, Compared, Observed, compare
 from autopost_bot.engine.normal_form import normal_form
 from autopost_bot.engine.read_update import read_update
+from autopost_bot.engine.ruleset import Ruleset
 from autopost_runtime.secrets.redaction import redact
 
-from autopost_cli.bot.gateway import bot_gateway
+from autopost_cli.bot.gateway import BotGateway, bot_gateway
 from autopost_cli.bot.history import SINCE
 from autopost_cli.bot.rules_file import RULES_FILE, read_ruleset
 from autopost_cli.operate.gateway import Row
@@ -39,20 +40,26 @@ def diff(options: CommonOptions, file: Path, since: datetime) -> None:
     if new.refused:
         raise click.ClickException(f"{file}: " + "; ".join(new.refused))
 
-    async def work() -> tuple[list[Compared], int]:
+    async def work() -> Row:
         async with bot_gateway(options) as gateway:
-            today = (await gateway.rules()).ruleset
-            rows = [row async for row in gateway.turns(since, datetime.now(UTC))]
-            known = [row for row in rows if row["update"] is not None or row["meta"].get("outcome") == "released"]
-            return list(compare(today, new, map(_observed, known))), len(rows) - len(known)
+            return await compared_lanes(gateway, (await gateway.rules()).ruleset, new, since)
 
-    compared, forgotten = run(work())
-    report = summary(compared, forgotten)
+    report = run(work())
     if options.as_json:
         print_json(report)
     else:
-        _print(report)
-    sys.exit(WORSE if report["fallback"]["new"] > report["fallback"]["today"] else 0)
+        print_lanes(report)
+    sys.exit(WORSE if is_worse(report) else 0)
+
+
+async def compared_lanes(gateway: BotGateway, today: Ruleset, new: Ruleset, since: datetime) -> Row:
+    rows = [row async for row in gateway.turns(since, datetime.now(UTC))]
+    known = [row for row in rows if row["update"] is not None or row["meta"].get("outcome") == "released"]
+    return summary(list(compare(today, new, map(_observed, known))), len(rows) - len(known))
+
+
+def is_worse(report: Row) -> bool:
+    return bool(report["fallback"]["new"] > report["fallback"]["today"])
 
 
 def summary(compared: list[Compared], forgotten: int) -> Row:
@@ -104,7 +111,7 @@ def _observed(row: Row) -> Observed:
     )
 
 
-def _print(report: Row) -> None:
+def print_lanes(report: Row) -> None:
     fallback = report["fallback"]
     click.echo(
         f"{report['turns']} turns; {report['decided_otherwise_then']} were decided by other rules then than today"

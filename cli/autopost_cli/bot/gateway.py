@@ -82,6 +82,9 @@ class BotGateway:
     async def chats(self, limit: int) -> list[Row]:
         return await self._rows("SELECT * FROM list_bot_chats($1, $2)", limit)
 
+    async def actions(self, limit: int) -> list[Row]:
+        return await self._rows("SELECT * FROM list_bot_actions($1, $2)", limit)
+
     async def end_handoff(self, chat: str) -> str:
         verdict: str = await self._connection.fetchval(
             "SELECT end_handoff($1, $2, $3, $4)", self._workspace, chat, *self._signed

@@ -1,6 +1,8 @@
 """`autopost bot rules list | show | export | import | enable | disable`."""
 
 import sys
+from contextlib import redirect_stdout
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -8,10 +10,12 @@ from autopost_bot.engine.lint import Finding, lint
 from autopost_bot.engine.rules import Rule, Settings
 from autopost_bot.engine.ruleset import InvalidRule, Ruleset, read_rule
 
+from autopost_cli.bot.diff import compared_lanes, is_worse, print_lanes
 from autopost_cli.bot.gateway import BotGateway, StoredRules, bot_gateway
 from autopost_cli.bot.rules_file import RULES_FILE, read_ruleset, write_rules
 from autopost_cli.operate.gateway import Row
 from autopost_cli.operate.operate import CommonOptions, changing, print_json, print_table, reading, run
+from autopost_cli.operate.times import Moment
 
 LISTED = ("rule_id", "version", "enabled", "intent", "mode", "priority", "state", "next_state", "created_at")
 
@@ -100,10 +104,29 @@ def import_rules(options: CommonOptions, file: Path, at_once: bool, force: bool)
 @click.argument("release", nargs=-1, metavar="RULE[=VERSION]…")
 @click.option("--newest", is_flag=True, help="The newest version of every rule, in one release.")
 @click.option("--force", is_flag=True, help="In spite of errors that `autopost bot lint` finds.")
+@click.option("--diff", "show_diff", is_flag=True, help="First show what they change, as `autopost bot diff`, and ask.")
+@click.option(
+    "--since",
+    type=Moment(),
+    default="30d",
+    show_default=True,
+    help="With --diff: over the updates since a time, or a duration before now.",
+)
+@click.option("--yes", is_flag=True, help="With --diff: ask only if more messages stay without an answer.")
 @changing
-def enable(options: CommonOptions, release: tuple[str, ...], newest: bool, force: bool) -> None:
+def enable(
+    options: CommonOptions,
+    release: tuple[str, ...],
+    newest: bool,
+    force: bool,
+    show_diff: bool,
+    since: datetime,
+    yes: bool,
+) -> None:
     """Let versions of rules answer, all of them from the same moment on; by default the newest of each rule."""
     _check_names(release, newest)
+    if show_diff:
+        _ask(options, run(_lanes(options, release, since)), yes)
 
     async def work() -> tuple[list[Row], list[Finding]]:
         async with bot_gateway(options) as gateway, gateway.transaction(dry_run=options.dry_run):
@@ -115,6 +138,23 @@ def enable(options: CommonOptions, release: tuple[str, ...], newest: bool, force
     rows, findings = run(work())
     _print_findings(findings)
     _report(options, rows, ("rule_id", "was", "is", "verdict"))
+
+
+async def _lanes(options: CommonOptions, release: tuple[str, ...], since: datetime) -> Row:
+    async with bot_gateway(options) as gateway:
+        stored, versions = await gateway.rules(), await gateway.all_rules()
+        after = _after(stored.ruleset, _chosen(release, versions), versions)
+        return await compared_lanes(gateway, stored.ruleset, after, since)
+
+
+def _ask(options: CommonOptions, report: Row, yes: bool) -> None:
+    """Everything goes to standard error, so that --json stays JSON."""
+    with redirect_stdout(sys.stderr):
+        print_lanes(report)
+    asks = is_worse(report) or not yes
+    if asks and not options.dry_run and not click.confirm("Enable these versions?", err=True):
+        click.echo("Nothing was changed.", err=True)
+        sys.exit(1)
 
 
 @rules.command()

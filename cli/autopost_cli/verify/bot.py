@@ -48,12 +48,13 @@ class KeptRulesets:
 
 
 def _loaded(kept: Row, ruleset_hash: str) -> Ruleset | None:
-    if sha256(msgspec.json.encode(kept, order="sorted")).hexdigest() != ruleset_hash:
-        return None
+    """``None`` if it was changed. A number may be written in another way by the database, so that is no change."""
     try:
-        return load_ruleset(kept["rules"], kept["settings"])
+        ruleset = load_ruleset(kept["rules"], kept["settings"])
     except InvalidRule:
         return None
+    as_kept = sha256(msgspec.json.encode(kept, order="sorted")).hexdigest()
+    return ruleset if ruleset_hash in (as_kept, ruleset.hash) else None
 
 
 class ChatCheck:

@@ -14,6 +14,7 @@ RELEASED = {
     "platform": "automatic, when the platform answers: it is asked again every minute, or sooner",
     "dispatcher": "automatic, when a dispatcher claims it",
     "ingest": "automatic, when an ingest worker takes it",
+    "bot": "automatic, when the bot takes its chat",
 }
 FIRST = ("code", "message", "operator", "reason")
 CLAIM_SILENCE = timedelta(minutes=1)
@@ -65,6 +66,27 @@ def _notice(notice: Entry) -> str:
     if "given_up_at" in notice:
         return f"{about}: not told, given up {_time(notice['given_up_at'])}, {failed}"
     return f"{about}: not told yet, {failed}, next {_time(notice['next_try_at'])}"
+
+
+def _update(entry: Entry, at: datetime) -> Iterator[str]:
+    """Of a customer; without what was written."""
+    yield f"{entry['update_kind'] or 'update'} of a customer in chat {entry['chat']}"
+    if entry["stored_at"]:
+        yield _field("stored", f"{_time(entry['stored_at'])}, trace {entry['trace_id']}")
+    if entry["ignored"]:
+        yield _field("ignored", entry["ignored"])
+    if entry["outcome"]:
+        states = f"{entry['state_before']} → {entry['state_after']}"
+        rule = f", rule {entry['rule']}" if entry["rule"] else ""
+        yield _field("handled", f"{_time(entry['handled_at'])}: {entry['outcome']}, {states}{rule}")
+    if reply := entry["reply"]:
+        ended = "sent" if reply["sent_at"] else "failed" if reply["failed_at"] else "waits since"
+        when = _time(reply["sent_at"] or reply["failed_at"] or reply["decided_at"])
+        yield _field("reply", f"{reply['reply_id']}, {ended} {when}, attempt {reply['attempt']}")
+        if reply["error"]:
+            yield _field("last error", _pairs(reply["error"]))
+    if entry["gate"]:
+        yield from _gate(entry["gate"], at)
 
 
 def _message(entry: Entry, at: datetime) -> Iterator[str]:
@@ -142,6 +164,7 @@ FORMATTERS = {
     "channel": _channel,
     "post": _post,
     "run": _run,
+    "update": _update,
 }
 
 

@@ -19,7 +19,8 @@ LONGEST_ID = 256
 """The longest id to show. A source_ref is redacted, since it may be a URL with a password."""
 KINDS = """\
 ID can be the id of a publication, a message, a delivery, a channel, a staged post or a run; a trace id; the \
-source_ref of a post; or a channel's address on its platform."""
+source_ref of a post; a channel's address on its platform; the id of a reply of the shop bot, or the provider's id of \
+the message that it answers (mid.…)."""
 
 
 @click.command(epilog=KINDS)

@@ -3,7 +3,8 @@
 -- One entry for each thing that the id may mean, none when the id is unknown. A staged post that was enqueued is
 -- followed by its message, a publication by its delivery.
 --
--- found        of why_show_publication, why_show_delivery, why_show_message, why_show_channel and why_show_post; of a run without posts
+-- found        of why_show_publication, why_show_delivery, why_show_message, why_show_channel, why_show_post and
+--              why_show_updates; of a run without posts
 --              {"kind": "run", "workspace_id", "run_id", "run_kind", "trace_id", "started_at", "finished_at", "stats",
 --              "unrouted": of why_unrouted}
 -- limit        how many things, and how many entries of each list in them
@@ -42,7 +43,11 @@ AS $$
           AND p.delivery_id NOT IN (SELECT k.id FROM found k WHERE k.kind = 'delivery')
     )
     SELECT jsonb_build_object('at', coalesce(p_now, clock_timestamp()),
-                              'found', coalesce(jsonb_agg(shown.entry ORDER BY m.nth, m.kind DESC), '[]'))
+                              'found', coalesce(jsonb_agg(shown.entry ORDER BY m.nth, m.kind DESC), '[]')
+                                       || coalesce((
+                                              SELECT jsonb_agg(u)
+                                              FROM why_show_updates(p_id, p_workspace_id, p_limit, p_now) AS u
+                                          ), '[]'))
     FROM meant m
     CROSS JOIN LATERAL (
         SELECT CASE m.kind

@@ -47,7 +47,8 @@ class Inbox:
         return sum(one.unsent for one in self._counts)
 
     def _chats(self) -> list[metrics.Observation]:
-        states = ("waiting", "handed_over", "stopped")
+        states = {"waiting": "waiting", "held": "handed_over", "stopped": "stopped"}
         return [
-            metrics.Observation(sum(getattr(one, state) for one in self._counts), {"state": state}) for state in states
+            metrics.Observation(sum(getattr(one, field) for one in self._counts), {"state": state})
+            for state, field in states.items()
         ]

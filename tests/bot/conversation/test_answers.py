@@ -71,20 +71,21 @@ async def test_a_scenario_of_twenty_steps_takes_twenty_quick_messages(database: 
 
 
 async def test_a_change_of_a_rule_is_in_the_next_answer_of_every_replica(database: Database, shop: Shop) -> None:
-    chats = await shop.open(10)
+    """A hundred times: a change, and at once a message to each of two replicas."""
+    chats, changes = await shop.open(2), 100
     await shop.rule("ping", "0")
-    config = configured(database.url, shop.simulator)
+    config = configured(database.url, shop.simulator, poll_interval=timedelta(milliseconds=10))
     async with running_bot(config), running_bot(config):
-        for change in range(1, 11):
+        for change in range(1, changes + 1):
             await shop.db.execute("UPDATE bot_rules SET response_template = $1", str(change))
             for chat in chats:
                 await shop.bot.arrive(chat, text="ping")
-            await shop.settle(10 * change)
+            await shop.settle(len(chats) * change)
 
-    assert [await shop.said(chat) for chat in chats] == [[str(change) for change in range(1, 11)]] * 10
+    assert [await shop.said(chat) for chat in chats] == [[str(change) for change in range(1, changes + 1)]] * 2
     kept = await shop.db.fetchval("SELECT count(*) FROM bot_rulesets")
     named = await shop.db.fetchval("SELECT count(DISTINCT meta ->> 'ruleset') FROM bot_logs")
-    assert kept >= named == 10
+    assert kept >= named == changes
 
 
 async def test_nothing_is_sent_during_a_pause_and_all_of_it_in_order_afterwards(database: Database, shop: Shop) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from bot.support.answering import TEXTS, Shop
 from bot.support.killed_bot import POINTS
+from harness.autopost_command import Autopost
 from harness.databases import Database
 from harness.full import FULL
 
@@ -92,6 +93,8 @@ async def test_every_update_is_answered_once_and_in_order(database: Database, sh
         assert said[chat] == [TEXTS["escalate"] if key in failed else text for key, text in wanted]
     assert len(failed) <= KILLS  # each time one chat at the most was lost for the third time
     await check_invariants(shop)
+    verified = await Autopost(database.url)("verify", "--no-stream", "--json")
+    assert (verified.json["checked"]["turns"], verified.json["differences"]) == (TURNS, [])
 
 
 async def failed_keys(shop: Shop) -> set[str]:

@@ -1,8 +1,9 @@
-"""A replica of the bot that kills itself with SIGKILL at a given point.
+"""A replica of the bot that kills itself with SIGKILL, or stops with SIGSTOP, at a given point.
 
 Run as a program it is warmed up once and forks a child for each line of standard input: ``point nth`` is where that
-child kills itself, and the how manieth time it gets there; ``hang 0`` lets it live until it is killed. The child's pid
-goes to standard output, then its end.
+child kills itself, and the how manieth time it gets there; ``hang 0`` lets it live until it is killed. With
+``stop:point nth`` it stops there until it gets SIGCONT, and says ``stale`` each time a commit tells it that it came too
+late. The child's pid goes to standard output, then its end.
 """
 
 import asyncio
@@ -25,20 +26,26 @@ from bot.support.answering import configured, running_bot
 LEASE = timedelta(seconds=4)
 CALL = timedelta(seconds=2.4)
 POINTS = ("taken", "uncommitted", "committed", "accepted", "unrecorded", "recorded", "told")
-"""B2, B3, B4 and B5, B6, B7, the end of it, B8: B1 is a poll, B9 and B10 have tests of their own."""
+"""B2, B3, B4 and B5, B6, B7, the end of it, B8: the others are in test_crash_points."""
 
 
 class Fate:
     """Counts the visits of one point."""
 
     def __init__(self, point: str, nth: int) -> None:
-        self._point, self._left = point, nth
+        kind, _, name = point.rpartition(":")
+        self._signal = signal.SIGSTOP if kind == "stop" else signal.SIGKILL
+        self._point, self._left = name, nth
 
     def at(self, point: str) -> None:
         if point == self._point:
             self._left -= 1
-            if self._left <= 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+            if self._left == 0:
+                os.kill(os.getpid(), self._signal)
+
+    def judged(self, verdicts: Sequence[TurnVerdict] | Sequence[ReplyVerdict]) -> None:
+        if self._signal == signal.SIGSTOP and any(one.verdict == "stale" for one in verdicts):
+            os.write(sys.stdout.fileno(), b"stale\n")
 
 
 def gateway_of(fate: Fate) -> type[ConversationGateway]:
@@ -53,12 +60,14 @@ def gateway_of(fate: Fate) -> type[ConversationGateway]:
             fate.at("uncommitted")
             verdicts = await super().commit_turns(*args)
             fate.at("committed")
+            fate.judged(verdicts)
             return verdicts
 
         async def commit_replies(self, outcomes: Sequence[dict[str, Any]]) -> list[ReplyVerdict]:
             fate.at("unrecorded")
             verdicts = await super().commit_replies(outcomes)
             fate.at("recorded")
+            fate.judged(verdicts)
             return verdicts
 
     return KilledGateway

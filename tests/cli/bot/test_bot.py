@@ -7,9 +7,12 @@ import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from uuid import UUID
 
 import pytest
+from autopost_contracts.ids import WorkspaceId, chat_token
 from bot.support.replicas import CHAT, FOREIGN, SECRET, WORKSPACE, Replica, lift_rate, replica
+from harness.autopost_command import Autopost
 from harness.databases import Database
 
 PLENTY = 60
@@ -48,9 +51,9 @@ async def test_an_action_is_started_listed_and_ended(service: Replica) -> None:
     of_it = ("--chat", CHAT, "--id", "a", "--json")
 
     started = await bot(service, "action", "start", "--type", "summarize", "--text", "Читаю", *of_it)
-    listed = await bot(service, "actions", "--chat", CHAT, "--json")
+    listed = await bot(service, "action", "list", "--chat", CHAT, "--json")
     ended = await bot(service, "action", "update", "--status", "done", "--payload", '{"pages": 3}', *of_it)
-    nothing = await bot(service, "actions", "--chat", CHAT, "--json")
+    nothing = await bot(service, "action", "list", "--chat", CHAT, "--json")
 
     assert json.loads(started[1])["status"] == "processing"
     assert [action["displayText"] for action in json.loads(listed[1])["actions"]] == ["Читаю"]
@@ -58,9 +61,26 @@ async def test_an_action_is_started_listed_and_ended(service: Replica) -> None:
     assert json.loads(nothing[1]) == {"actions": []}
 
 
+async def test_actions_of_all_chats_are_listed_from_the_database(service: Replica, seeded_database: Database) -> None:
+    await service.start("a")
+    await service.start("late")
+    await service.start("ended")
+    await service.update("ended")
+    await seeded_database.pool.execute(
+        "UPDATE bot_actions SET created_at = now() - interval '3 hours' WHERE action_id = 'late'"
+    )
+    await seeded_database.pool.fetch("SELECT expire_bot_actions($1, '2 hours', 10)", UUID(WORKSPACE))
+
+    ran = await Autopost(seeded_database.url)("bot", "actions", "--workspace", WORKSPACE, "--json")
+
+    rows = [(row["chat"], row["action_id"], row["status"]) for row in ran.json["actions"]]
+    token = chat_token(WorkspaceId(UUID(WORKSPACE)), CHAT)
+    assert rows == [(token, "late", "timeout"), (token, "a", "processing")]
+
+
 async def test_what_the_service_refuses_is_said_in_its_words(service: Replica) -> None:
     unknown = await bot(service, "action", "update", "--chat", CHAT, "--id", "a")
-    foreign = await bot(service, "actions", "--chat", CHAT, workspace=FOREIGN)
+    foreign = await bot(service, "action", "list", "--chat", CHAT, workspace=FOREIGN)
     payload = await bot(service, "action", "update", "--chat", CHAT, "--id", "a", "--payload", "[1]")
 
     assert unknown[0] == 1

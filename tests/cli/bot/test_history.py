@@ -219,3 +219,32 @@ async def test_rules_that_changed_since_are_told_apart_from_the_new_ones(shop: S
     report = (await shop("diff", "--rules", EXAMPLES / "rules.yaml", *SIGNED, "--json")).json
     assert report["decided_otherwise_then"] == 1
     assert report["changes"] == {"fallback_to_answered": 1, "same": 1}
+
+
+async def test_enable_shows_what_the_versions_change_and_asks_before(shop: Shop, tmp_path: Path):
+    await talk(shop, "доставка", "чехол есть?")
+    document = yaml.safe_load((EXAMPLES / "rules.yaml").read_text())
+    file = tmp_path / "rules.yaml"
+
+    async def release(keywords: list[str], *words: str, says: str = "") -> Ran:
+        document["rules"][0]["pattern"] = {"mode": "words", "keywords": keywords}
+        file.write_text(yaml.safe_dump(document, allow_unicode=True))
+        assert (await shop("rules", "import", file, *SIGNED)).code == 0
+        enable = ("bot", "rules", "enable", "--newest", "--diff", *words, *SIGNED, *SHOP)
+        return await shop._autopost(*enable, stdin=says)
+
+    refused = await release(["самолет"], says="n\n")
+    assert (refused.code, "answered_to_fallback" in refused.err, "Nothing was changed." in refused.err) == (
+        1,
+        True,
+        True,
+    )
+    assert (await release(["корабль"], "--yes", says="n\n")).code == 1  # worse, so it asks all the same
+    assert await shop.db.fetchval("SELECT max(version) FROM bot_rules WHERE enabled") == 1
+
+    better = await release(["доставк*", "чехол"], "--yes", "--json")
+
+    assert (better.code, "fallback_to_answered" in better.err) == (0, True)
+    [moved] = [row for row in better.json["results"] if row["verdict"] == "enabled"]
+    assert (moved["rule_id"], moved["was"], moved["is"]) == (document["rules"][0]["rule_id"], 1, 4)
+    assert await shop.db.fetchval("SELECT max(version) FROM bot_rules WHERE enabled") == 4

@@ -152,6 +152,7 @@ ROLES = {
         "enable_bot_rules",
         "end_handoff",
         "import_bot_rules",
+        "list_bot_actions",
         "list_bot_chats",
         "list_bot_rules",
         "live_bot_states",

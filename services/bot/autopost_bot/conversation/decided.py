@@ -7,6 +7,7 @@ from autopost_runtime.telemetry import metrics
 from msgspec import Struct
 from msgspec.structs import replace
 
+from autopost_bot.conversation import spans
 from autopost_bot.conversation.gateway import TurnVerdict
 from autopost_bot.conversation.taken import Bot, ReplyJob, Slot, StoredUpdate, TakenChat
 from autopost_bot.engine.next_turns import next_turns
@@ -23,6 +24,8 @@ class Decided(Struct, frozen=True, eq=False):
     turns: tuple[Turn, ...]
     updates: tuple[StoredUpdate, ...]
     """Those that the turns handle."""
+    traceparent: str | None
+    """Of the last turn."""
 
     @property
     def last(self) -> Turn:
@@ -30,10 +33,11 @@ class Decided(Struct, frozen=True, eq=False):
 
 
 def decide_chat(taken: TakenChat, bot: Bot) -> Decided:
-    started = time.perf_counter()
+    began_ns, started = time.time_ns(), time.perf_counter()
     turns = next_turns(bot.ruleset, taken.conversation, [stored.update for stored in taken.updates], takes=taken.takes)
     turn_seconds.record(time.perf_counter() - started)
-    return Decided(taken, bot, turns, taken.updates[: len(turns)])
+    handled = taken.updates[: len(turns)]
+    return Decided(taken, bot, turns, handled, spans.turn(taken.chat, turns[-1], handled[-1], began_ns))
 
 
 def turn_document(decided: Decided) -> dict[str, Any]:
@@ -45,7 +49,7 @@ def turn_document(decided: Decided) -> dict[str, Any]:
         "chat_id": decided.taken.chat.chat_id,
         "lease_token": decided.taken.chat.lease.token,
         "trace_id": stored.trace_id,
-        "traceparent": stored.traceparent,
+        "traceparent": decided.traceparent,
         "updates": [{"key": turn.key, "log": turn.log} for turn in decided.turns],
         "next": following
         and {
@@ -86,7 +90,7 @@ def reply_job(decided: Decided, verdict: TurnVerdict) -> ReplyJob:
         created_at=stored.update.at,
         stored_at=stored.update.at,
         granted_at=now,
-        traceparent=stored.traceparent,
+        traceparent=decided.traceparent,
     )
 
 

@@ -1,7 +1,6 @@
 """Send one reply part by part, each in its slot and recorded before the next."""
 
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -13,13 +12,13 @@ from autopost_runtime.config.load import Secret
 from autopost_runtime.lifecycle.backoff import Backoff
 from autopost_runtime.postgres.pool import is_retryable
 from autopost_runtime.secrets.credentials import Identity
-from autopost_runtime.telemetry import tracing as telemetry
 from autopost_runtime.telemetry.logs import get_logger
 from msgspec.structs import replace
 
 from autopost_bot.conversation.gateway import ConversationGateway
 from autopost_bot.conversation.silence import Silences
 from autopost_bot.conversation.slots import GiveBack, LeaseLost, ReplySlots
+from autopost_bot.conversation.spans import reply_span
 from autopost_bot.conversation.taken import Bot, ReplyJob, Slot
 
 
@@ -72,7 +71,7 @@ class ReplySender:
 
     async def send(self, job: ReplyJob) -> Outcome:
         """Raises ``GiveBack`` when nothing was sent and ``LeaseLost`` when there is nothing to record."""
-        with _span_of(job):
+        with reply_span(job):
             outcome = await Sending(self._gateway, self._adapters, self._identities, self._slots, job).run()
         self._silences.note(job, outcome)
         return outcome
@@ -166,19 +165,3 @@ class Sending:
         if self._adapter is None:
             raise ValueError("the platform has no adapter")
         return self._adapter
-
-
-def _span_of(job: ReplyJob) -> AbstractContextManager[object]:
-    """The span of this reply, in the trace of the webhook that brought the update."""
-    if not telemetry.exporting():
-        return nullcontext()
-    return telemetry.tracer().start_as_current_span(
-        "send",
-        context=telemetry.context_from(job.traceparent),
-        attributes={
-            "autopost.workspace_id": str(job.chat.workspace_id),
-            "autopost.chat": job.chat.token,
-            "autopost.reply_id": str(job.reply_id),
-            "autopost.platform": job.bot.provider,
-        },
-    )
