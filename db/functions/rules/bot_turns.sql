@@ -48,7 +48,7 @@ BEGIN
             'what', 'bot_turns', 'since', p_since, 'until', p_until, 'chat', p_chat)));
     END IF;
     RETURN QUERY
-    SELECT jsonb_build_array(l.chat_id, l.ts, l.id), chat_token(p_workspace_id, l.chat_id), l.meta ->> 'key', i.kind,
+    SELECT jsonb_build_array(l.chat_id, l.ts, o.provider_ts, o.provider_seq, l.id), chat_token(p_workspace_id, l.chat_id), l.meta ->> 'key', i.kind,
            i.ts, i.provider_ts, i.update, l.ts, l.message_text, l.matched_rule_id, l.rule_version, l.state_before,
            l.state_after, l.response_preview, b.response_hash, l.meta
     FROM bot_logs l
@@ -62,12 +62,17 @@ BEGIN
       ON b.workspace_id = p_workspace_id
      AND b.chat_id = l.chat_id
      AND b.inbound_provider_message_id = l.meta ->> 'key'
+    CROSS JOIN LATERAL ( -- of those that one commit handled
+        SELECT coalesce(i.provider_ts, 0) AS provider_ts, coalesce(i.provider_seq, 0) AS provider_seq
+    ) AS o
     WHERE l.workspace_id = p_workspace_id
       AND l.ts >= p_since
       AND l.ts < p_until
       AND (p_chat IS NULL OR chat_token(p_workspace_id, l.chat_id) = p_chat)
       AND (p_after IS NULL
-           OR (l.chat_id, l.ts, l.id) > (p_after ->> 0, (p_after ->> 1)::timestamptz, (p_after ->> 2)::uuid))
-    ORDER BY l.chat_id, l.ts, l.id
+           OR (l.chat_id, l.ts, o.provider_ts, o.provider_seq, l.id)
+              > (p_after ->> 0, (p_after ->> 1)::timestamptz, (p_after ->> 2)::bigint, (p_after ->> 3)::numeric,
+                 (p_after ->> 4)::uuid))
+    ORDER BY l.chat_id, l.ts, o.provider_ts, o.provider_seq, l.id
     LIMIT p_limit;
 END $$;

@@ -1,4 +1,4 @@
-"""Replicas killed anywhere between an update and its reply: every customer is answered once, in order."""
+"""Replicas killed, paused and cut off between an update and its reply: every customer is answered once, in order."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from bot.support.answering import TEXTS, Shop
-from bot.support.killed_bot import POINTS
+from bot.support.killed_bot import FATES
 from harness.autopost_command import Autopost
 from harness.databases import Database
 from harness.full import FULL
@@ -23,8 +23,10 @@ pytestmark = pytest.mark.time_limit(1200 if FULL else 240)
 
 CHATS = 300 if FULL else 15
 TURNS = 10_000 if FULL else 150
-KILLS = 56 if FULL else 7
+KILLS = 65 if FULL else len(FATES)
 REPLICAS = 3
+LATEST = 12 if FULL else 4
+"""Visits of its point before a fate strikes."""
 
 
 class Replicas:
@@ -34,7 +36,7 @@ class Replicas:
         self._database = database
         self._shop = shop
         self._chance = random.Random(7)
-        self._fates = [point for _ in range(-(-KILLS // len(POINTS))) for point in POINTS][:KILLS]
+        self._fates = [fate for _ in range(-(-KILLS // len(FATES))) for fate in FATES][:KILLS]
         self.deaths: dict[str, int] = defaultdict(int)
 
     @contextlib.asynccontextmanager
@@ -58,9 +60,9 @@ class Replicas:
         try:
             while True:
                 point = self._fates.pop() if self._fates else "hang"
-                process.stdin.write(f"{point} {self._chance.randint(1, 12)}\n".encode())
+                process.stdin.write(f"{point} {self._chance.randint(1, LATEST)}\n".encode())
                 child = int(await process.stdout.readline())
-                if int(await process.stdout.readline()) == -signal.SIGKILL:
+                if int(await process.stdout.readline()) in (-signal.SIGKILL, 0):
                     self.deaths[point] += 1
         finally:
             with contextlib.suppress(ProcessLookupError):

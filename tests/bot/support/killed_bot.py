@@ -1,19 +1,26 @@
-"""A replica of the bot that kills itself with SIGKILL, or stops with SIGSTOP, at a given point.
+"""A replica of the bot that kills itself, pauses, loses an answer or stops at a given point.
 
-Run as a program it is warmed up once and forks a child for each line of standard input: ``point nth`` is where that
-child kills itself, and the how manieth time it gets there; ``hang 0`` lets it live until it is killed. With
-``stop:point nth`` it stops there until it gets SIGCONT, and says ``stale`` each time a commit tells it that it came too
-late. The child's pid goes to standard output, then its end.
+Run as a program it is warmed up once and forks a child for each line of standard input: ``fate nth``, where nth is the
+how manieth time the child gets to the point. The child's pid goes to standard output, then its end. Fates:
+
+``point``         SIGKILL
+``pause:point``   SIGSTOP until its lease is over; then it goes on and is killed after the next reply
+``lose:point``    the connection ends there; then it goes on and is killed after the next reply
+``end:point``     SIGTERM, so it gives back what it has
+``stop:point``    SIGSTOP until somebody sends SIGCONT; it says ``stale`` when a commit tells it that it came too late
+``hang``          lives until it is killed
 """
 
 import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import asyncpg
 from autopost_adapters.base import AcceptedPart, Target
 from autopost_adapters.max.send import MaxAdapter
 from autopost_bot.conversation.gateway import ConversationGateway, ReplyVerdict, TurnVerdict
@@ -26,25 +33,52 @@ from bot.support.answering import configured, running_bot
 LEASE = timedelta(seconds=4)
 CALL = timedelta(seconds=2.4)
 POINTS = ("taken", "uncommitted", "committed", "accepted", "unrecorded", "recorded", "told")
-"""B2, B3, B4 and B5, B6, B7, the end of it, B8: the others are in test_crash_points."""
+"""B2, B3, B4 and B5, B6, B7, the end of it, B8."""
+FATES = (
+    *POINTS,
+    "lose:uncommitted",
+    "lose:committed",
+    "lose:recorded",
+    "pause:uncommitted",
+    "pause:unrecorded",
+    "end:taken",
+)
+"""Also B4, B9 and B10; B1 is always, since nobody sends a wakeup."""
+LAST_WORDS = 1
 
 
 class Fate:
     """Counts the visits of one point."""
 
-    def __init__(self, point: str, nth: int) -> None:
-        kind, _, name = point.rpartition(":")
-        self._signal = signal.SIGSTOP if kind == "stop" else signal.SIGKILL
-        self._point, self._left = name, nth
+    def __init__(self, fate: str, nth: int) -> None:
+        kind, _, self._point = fate.rpartition(":")
+        self._kind = kind or "kill"
+        self._says_stale = kind == "stop"
+        self._left = nth
 
     def at(self, point: str) -> None:
-        if point == self._point:
-            self._left -= 1
-            if self._left == 0:
-                os.kill(os.getpid(), self._signal)
+        if point != self._point:
+            return
+        self._left -= 1
+        if self._left == 0:
+            self._strike()
+
+    def _strike(self) -> None:
+        kind, self._kind = self._kind, "kill"
+        if not self._says_stale:
+            self._point, self._left = "recorded", LAST_WORDS
+        match kind:
+            case "lose":
+                raise asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
+            case "pause" | "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "end":
+                os.kill(os.getpid(), signal.SIGTERM)
+            case _:
+                os.kill(os.getpid(), signal.SIGKILL)
 
     def judged(self, verdicts: Sequence[TurnVerdict] | Sequence[ReplyVerdict]) -> None:
-        if self._signal == signal.SIGSTOP and any(one.verdict == "stale" for one in verdicts):
+        if self._says_stale and any(one.verdict == "stale" for one in verdicts):
             os.write(sys.stdout.fileno(), b"stale\n")
 
 
@@ -93,26 +127,37 @@ class KilledAdapter:
         return await self._adapter.answer(*args, **options)
 
 
-async def live(url: str, simulator: str, point: str, nth: int) -> None:
-    fate = Fate(point, nth)
+async def live(url: str, simulator: str, fate: Fate) -> None:
     config = configured(url, simulator, bot_lease=LEASE, bot_provider_timeout=CALL, database_pool=4)
     wrap = lambda adapter: KilledAdapter(adapter, fate)  # noqa: E731
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     async with running_bot(config, gateway_of(fate), wrap=wrap, tell=lambda *_: fate.at("told")):
-        await asyncio.Event().wait()
+        await ended.wait()
+
+
+def end_of(child: int, fate: str) -> int:
+    """Its exit code. One that pauses goes on when its lease is over."""
+    while True:
+        _, status = os.waitpid(child, os.WUNTRACED if fate.startswith("pause") else 0)
+        if not os.WIFSTOPPED(status):
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(1.25 * LEASE.total_seconds())
+        os.kill(child, signal.SIGCONT)
 
 
 def main() -> None:
     url, simulator = sys.argv[1:]
     logs.setup("bot", "json", "error")
     for line in sys.stdin:
-        point, nth = line.split()
+        fate, nth = line.split()
         child = os.fork()
         if child == 0:
-            asyncio.run(live(url, simulator, point, int(nth)))
+            asyncio.run(live(url, simulator, Fate(fate, int(nth))))
             os._exit(0)
         sys.stdout.write(f"{child}\n")
         sys.stdout.flush()
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.write(f"{end_of(child, fate)}\n")
         sys.stdout.flush()
 
 

@@ -15,10 +15,10 @@ from autopost_runtime.secrets.credentials import Identity
 from autopost_runtime.telemetry.logs import get_logger
 from msgspec.structs import replace
 
+from autopost_bot.conversation import spans
 from autopost_bot.conversation.gateway import ConversationGateway
 from autopost_bot.conversation.silence import Silences
 from autopost_bot.conversation.slots import GiveBack, LeaseLost, ReplySlots
-from autopost_bot.conversation.spans import reply_span
 from autopost_bot.conversation.taken import Bot, ReplyJob, Slot
 
 
@@ -71,7 +71,7 @@ class ReplySender:
 
     async def send(self, job: ReplyJob) -> Outcome:
         """Raises ``GiveBack`` when nothing was sent and ``LeaseLost`` when there is nothing to record."""
-        with reply_span(job):
+        with spans.send(job):
             outcome = await Sending(self._gateway, self._adapters, self._identities, self._slots, job).run()
         self._silences.note(job, outcome)
         return outcome

@@ -8,20 +8,20 @@ from autopost_bot.conversation.taken import Chat, ReplyJob, StoredUpdate
 from autopost_bot.engine.turn import Turn
 
 
-def record_turn(chat: Chat, turn: Turn, stored: StoredUpdate, began_ns: int) -> str | None:
+def turn(chat: Chat, decided: Turn, stored: StoredUpdate, began_ns: int) -> str | None:
     """The span of a turn that was just decided. Returns the traceparent for its reply."""
     if not telemetry.exporting():
         return stored.traceparent
     with telemetry.tracer().start_as_current_span(
         "turn",
         context=telemetry.context_from(stored.traceparent),
-        attributes={**_about(chat), "autopost.outcome": turn.outcome},
+        attributes={**_about(chat), "autopost.outcome": decided.outcome},
         start_time=began_ns,
     ):
         return telemetry.current_traceparent()
 
 
-def reply_span(job: ReplyJob) -> AbstractContextManager[object]:
+def send(job: ReplyJob) -> AbstractContextManager[object]:
     if not telemetry.exporting():
         return nullcontext()
     return telemetry.tracer().start_as_current_span(
