@@ -15,6 +15,7 @@ GRANT EXECUTE ON FUNCTION
     keep_uploads(uuid, text, text, text[], text[], text[], interval[]),
     learn_bot(uuid, text, text, timestamptz, text, text),
     next_due_at(uuid),
+    publication_error_type(text),
     read_credentials(uuid, text, text[]),
     read_outcomes(uuid, uuid[], uuid[]),
     record_probe(uuid, text, text, timestamptz, boolean, jsonb, uuid),

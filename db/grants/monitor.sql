@@ -16,6 +16,8 @@ GRANT EXECUTE ON FUNCTION
     checkpoint_deliveries(text, int),
     count_alerts(),
     count_bot_actions(),
+    count_publications(),
+    count_unpublished_commands(),
     mark_media_for_deletion(text, interval, interval, bigint, interval, jsonb, int),
     mark_orphan_objects(text, interval, int),
     drop_event_partition(text, interval, boolean),

@@ -68,6 +68,9 @@ CREATE INDEX publications_by_time ON publications (workspace_id, scheduled_at, p
 -- What the sweeps look at: begun or to be begun, not ended.
 CREATE INDEX publications_publishing ON publications (updated_at) WHERE status = 'publishing';
 
+-- All that have not ended: what the metrics and the status page count.
+CREATE INDEX publications_open ON publications (workspace_id, status) WHERE status NOT IN ('published', 'cancelled');
+
 CREATE INDEX publications_in_trouble ON publications (workspace_id, updated_at) WHERE status IN ('paused', 'failed');
 
 CREATE UNIQUE INDEX one_publication_per_delivery ON publications (delivery_id, workspace_id)

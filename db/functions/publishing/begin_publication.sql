@@ -127,8 +127,9 @@ BEGIN
                             traceparent, enqueue_batch_id, event_count, created_at, updated_at)
     VALUES (p_workspace_id, _delivery_id, _message_id, _publication.channel_id, _rendering_id, _post.hash_version,
             _post.content_hash, _now, 'publication', 4,
-            jsonb_build_object('plan_hash', _plan_hash, 'publication', p_publication_id,
-                               'media_type', _publication.media_type),
+            jsonb_build_object('plan_hash', _plan_hash, 'publication', jsonb_build_object(
+                'publication_id', p_publication_id, 'media_type', _publication.media_type,
+                'scheduled_at', date_part('epoch', _publication.scheduled_at))),
             _plan_hash, _rendering ->> 'template_version', coalesce(_post.trace_id, _publication.trace_id),
             coalesce(_post.traceparent, _publication.traceparent), p_publication_id, 1, _now, _now);
     INSERT INTO events (workspace_id, delivery_id, message_id, channel_id, action, meta)

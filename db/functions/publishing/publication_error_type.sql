@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION publication_error_type(p_code text)
 RETURNS text
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     SELECT CASE
         WHEN p_code IN ('bot_kicked', 'bot_blocked', 'not_a_member', 'not_started', 'chat_not_found', 'chat_deleted',

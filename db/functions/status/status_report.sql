@@ -3,6 +3,7 @@
 -- {"at", "window", "workspaces": as snapshot has them,
 --  "rates":   [{"workspace_id", "platform", "rate_group", "channels", "used", "allowed", "until", "away"}]   calls per second
 --  "bots":    as bot_counts has them
+--  "publications": as publication_counts has them
 --  "staged":  [{"workspace_id", "waiting", "oldest_at"}]       accepted, media still to be fetched
 --  "alerts":  [{"alert_id", "workspace_id", "condition", "count", "threshold", "since", "opened_at", "causes"}]   open
 --  "notices": [{"target", "waiting", "oldest_at", "error"}]    of alerts, not delivered yet
@@ -27,6 +28,10 @@ AS $$
         'bots', (
             SELECT coalesce(jsonb_agg(to_jsonb(b) ORDER BY b.workspace_id), '[]')
             FROM bot_counts(p_workspace_id) AS b
+        ),
+        'publications', (
+            SELECT coalesce(jsonb_agg(to_jsonb(p) ORDER BY p.workspace_id), '[]')
+            FROM publication_counts(p_workspace_id) AS p
         ),
         'staged', (
             SELECT coalesce(jsonb_agg(to_jsonb(s) ORDER BY s.oldest_at), '[]')

@@ -13,7 +13,7 @@ from autopost_runtime.postgres.batches import Batches
 from autopost_runtime.postgres.pool import Database
 from autopost_runtime.secrets.credentials import Credential
 from autopost_runtime.telemetry.logs import get_logger
-from msgspec import DecodeError, Raw, Struct, convert, json
+from msgspec import DecodeError, Raw, Struct, ValidationError, convert, json
 
 NEVER = timedelta(days=365_000)
 DAY = 86_400.0
@@ -22,6 +22,7 @@ DAY = 86_400.0
 _COLUMNS = """
     SELECT c.delivery_id, c.channel_id, c.rendering_id, c.attempt, date_part('epoch', c.slot_at), c.claim_token,
            c.render_meta -> 'series_progress', c.verify, c.trace_id, c.traceparent, date_part('epoch', c.created_at),
+           c.render_meta -> 'publication',
            CASE WHEN c.shared IS NOT NULL THEN date_part('epoch', c.next_due_at) END,
            CASE WHEN c.shared IS NOT NULL THEN clock_timestamp() END,
            c.shared
@@ -35,6 +36,7 @@ numbers: decoding one as a datetime takes as long as the rest of the row."""
 CLAIM_DUE = """
     SELECT c.delivery_id, c.channel_id, c.rendering_id, c.attempt, date_part('epoch', c.slot_at), c.claim_token,
            c.render_meta -> 'series_progress', c.verify, c.trace_id, c.traceparent, date_part('epoch', c.created_at),
+           c.render_meta -> 'publication',
            c.workspace_id,
            CASE WHEN c.shared IS NOT NULL THEN clock_timestamp() END,
            c.shared
@@ -76,6 +78,14 @@ class SharedByMany(Struct, frozen=True):
     shared: Shared | None
 
 
+class PublicationFacts(Struct, frozen=True, kw_only=True):
+    """What the metrics say of a publication."""
+
+    media_type: str
+    scheduled_at: float
+    """Seconds since the epoch."""
+
+
 class Claim(Struct, frozen=True):
     """A delivery that this process may send until its lease expires."""
 
@@ -99,6 +109,8 @@ class Claim(Struct, frozen=True):
     created: float
     """Seconds since the epoch."""
     claimed_at: datetime
+    publication: PublicationFacts | None = None
+    """``None``: it is of a post."""
 
     @property
     def group(self) -> RateGroup:
@@ -211,7 +223,7 @@ class Gateway:
         header, *rows = await self._database.fetch(CLAIM_DUE, workspaces, run_id, limit, most, lease, tolerance)
         *_, now, told = header
         many = _shared_by_many.decode(told)
-        claims = _claims(((row[11], row) for row in rows), now, many.shared) if many.shared else ()
+        claims = _claims(((row[12], row) for row in rows), now, many.shared) if many.shared else ()
         return ClaimedDue(claims, many.workspaces or {}, now.timestamp())
 
     async def next_due_in(self, workspace: WorkspaceId) -> timedelta:
@@ -398,6 +410,9 @@ class Gateway:
         rows = await self._database.fetch("SELECT * FROM read_outcomes($1, $2, $3)", workspace, ids, tokens)
         return {DeliveryId(row["delivery_id"]) for row in rows if row["verdict"] == "open"}
 
+    async def publication_error_type(self, code: str) -> str:
+        return str(await self._database.fetchval("SELECT publication_error_type($1)", code))
+
     async def adopt_policy(
         self,
         max_attempts: int,
@@ -481,7 +496,7 @@ def _claims(rows: Iterable[tuple[WorkspaceId, Any]], now: datetime, shared: Shar
     channels = shared.channels
     made = []
     for workspace, row in rows:
-        delivery, channel, rendering, nth, slot, token, progress, verify, trace, parent, born, _, _, _ = row
+        delivery, channel, rendering, nth, slot, token, progress, verify, trace, parent, born, about, *_ = row
         parts, acknowledged = _progress(progress) if progress else (0, ())
         plan = plans.get(workspace, NO_PLANS).get(rendering) if parts >= 0 else None
         made.append(
@@ -501,9 +516,18 @@ def _claims(rows: Iterable[tuple[WorkspaceId, Any]], now: datetime, shared: Shar
                 parent,
                 born,
                 now,
+                _publication(about) if about else None,
             )
         )
     return tuple(made)
+
+
+def _publication(about: Any) -> PublicationFacts | None:
+    """Facts that cannot be read cost the metrics, not the claim."""
+    try:
+        return convert(about, PublicationFacts)
+    except ValidationError:
+        return None
 
 
 def _progress(series: Mapping[str, Any]) -> tuple[int, tuple[tuple[str, ...], ...]]:

@@ -28,6 +28,7 @@ from autopost_monitor.relay.lag import RelayMetrics
 from autopost_monitor.relay.relay import Relay
 from autopost_monitor.status.gateway import StatusGateway
 from autopost_monitor.status.misses import Misses
+from autopost_monitor.status.publication_metrics import PublicationMetrics
 from autopost_monitor.status.queue_metrics import QueueMetrics
 from autopost_monitor.status.reports import Reports
 from autopost_monitor.status.status import StatusPage
@@ -51,6 +52,8 @@ async def work(config: MonitorConfig, service: Service) -> None:
         scheduler = Scheduler(service, leadership, gateway)
         schedule_queue_jobs(config, gateway, bus, scheduler)
         scheduler.on_every_replica("watch", config.snapshot_interval, watch.run_once)
+        publications = PublicationMetrics(gateway)
+        scheduler.on_every_replica("watch publications", config.snapshot_interval, publications.run_once)
         if config.nats_url:
             schedule_relay(config, service, RelayGateway(database, leadership.holder), bus, scheduler)
         schedule_alerts(config, AlertGateway(database), http, scheduler, gateway)

@@ -85,6 +85,14 @@ class Gateway:
             [command.command_id for command in commands],
         )
 
+    async def count_publications(self) -> dict[str, int]:
+        """Those that have not ended, by status."""
+        rows = await self._database.fetch("SELECT status, publications FROM count_publications()")
+        return {row["status"]: row["publications"] for row in rows}
+
+    async def count_unpublished_commands(self) -> int:
+        return int(await self._database.fetchval("SELECT count_unpublished_commands()"))
+
     async def drop_missed_publications(self, limit: int) -> int:
         return int(await self._database.fetchval("SELECT drop_missed_publications($1)", limit))
 

@@ -37,6 +37,7 @@ WHOLE_INSTALLATION = {
     *("condition_provider_waits", "condition_set_aside"),
     # metrics of all of them
     *("circuit_counts", "count_bot_actions", "queue_by_workspace"),
+    *("count_publications", "count_unpublished_commands"),
     # workers serve whoever is due
     *("claim_pull_sources", "due_workspaces", "lease_staged_posts"),
     # any dispatcher asks the platforms of everybody

@@ -49,7 +49,14 @@ def report(**fields: Any) -> dict[str, Any]:
         "channels": [channel()],
     }
     usual: dict[str, Any] = {"at": AT.isoformat(), "window": "00:10:00", "workspaces": [workspace], "rates": []}
-    usual |= {"bots": [], "staged": [], "alerts": [], "notices": [], "relay": {"seconds": 0.5, "events": 3}}
+    usual |= {
+        "bots": [],
+        "publications": [],
+        "staged": [],
+        "alerts": [],
+        "notices": [],
+        "relay": {"seconds": 0.5, "events": 3},
+    }
     return usual | fields
 
 
@@ -84,6 +91,13 @@ def test_nothing_that_others_wrote_becomes_markup() -> None:
             {"workspace_id": "0de00000-0000-4000-8000-000000000001", "platform": EVIL, "rate_group": EVIL}
             | {"channels": 1, "used": 1.5, "allowed": 27, "until": None, "away": None}
         ],
+        publications=[
+            publications(
+                troubles=[
+                    {"publication_id": EVIL, "status": EVIL, "code": EVIL, "channel": EVIL, "since": AT.isoformat()}
+                ]
+            )
+        ],
         notices=[{"target": EVIL, "waiting": 1, "oldest_at": AT.isoformat(), "error": EVIL}],
     )
     [workspace] = evil["workspaces"]
@@ -102,6 +116,41 @@ def test_nothing_that_others_wrote_becomes_markup() -> None:
     shown = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     assert not re.search(r"<[^>]*\son\w+=", shown)
     assert "style=" not in shown
+
+
+def publications(**fields: Any) -> dict[str, Any]:
+    usual: dict[str, Any] = {"workspace_id": "0de00000-0000-4000-8000-000000000001", "troubles": []}
+    usual |= {"next_at": None, "late_since": None, "scheduled": 0, "publishing": 0, "paused": 0, "failed": 0}
+    return usual | {"unpublished": 0, "untold": 0} | fields
+
+
+def test_publications_show_the_next_one_what_is_late_and_why_one_is_paused() -> None:
+    trouble = {"publication_id": "0b11", "status": "paused", "code": "missed", "channel": "News"}
+    alert = {"alert_id": "a", "workspace_id": "0de00000-0000-4000-8000-000000000001", "count": 1, "threshold": 1}
+    alert |= {"condition": "publications_paused", "since": AT.isoformat(), "opened_at": AT.isoformat(), "causes": []}
+    its = publications(
+        scheduled=2,
+        publishing=1,
+        paused=1,
+        next_at="2026-11-16T13:00:00+00:00",
+        late_since="2026-11-16T12:20:00+00:00",
+        unpublished=4,
+        untold=5,
+        troubles=[trouble | {"since": AT.isoformat()}],
+    )
+
+    page = status_page(report(publications=[its], alerts=[alert]), VIEWER)
+
+    shown = re.sub(r"<[^>]+>", "", page)
+    assert "2 scheduled, 1 being sent, 1 paused · the next one 30 min left" in shown
+    assert "the oldest is due since 10 min ago" in shown
+    assert "4 commands not in the stream · 5 notices that their owners have not got" in shown
+    assert "missed · " in shown
+    assert "autopost why 0b11" in shown
+    section = "publications-0de00000-0000-4000-8000-000000000001"
+    assert f'href="#{section}"' in page
+    assert f'id="{section}"' in page
+    assert "Scheduled publications" not in status_page(report(), VIEWER)
 
 
 def test_a_workspace_with_a_bot_shows_its_customers() -> None:

@@ -29,6 +29,7 @@ from msgspec import Struct
 
 from autopost_dispatcher.claim.claim import SendJob
 from autopost_dispatcher.commit.finished import FinishedDelivery
+from autopost_dispatcher.commit.publication_metrics import PublicationMetrics
 from autopost_dispatcher.commit.report import report_batch
 from autopost_dispatcher.gateway import Claim, Gateway
 from autopost_dispatcher.send.end_delivery import Released
@@ -73,6 +74,7 @@ class Committer:
         committed: Callable[..., None],
     ) -> None:
         self._gateway = gateway
+        self._publications = PublicationMetrics(gateway)
         self._run_id = run_id
         self._pause = pause
         self._disable_streak = disable_streak
@@ -181,6 +183,7 @@ class Committer:
         unsettled = {id(batch[place]) for place in left}
         done = [ended for ended in batch if id(ended) not in unsettled]
         report_batch(done, ())
+        await self._publications.count(done, ())
         self._in_progress -= len(done)
         settled = {id(ended) for ended in done}
         for one in among:
@@ -227,6 +230,7 @@ class Committer:
                 stale = await call(workspace, ended)
                 commit_seconds.record(time.monotonic() - started)
                 report_batch(ended, stale)
+                await self._publications.count(ended, stale)
                 return None
             except Exception as exc:
                 conflicts += not is_away(exc)

@@ -108,6 +108,9 @@ def _workspace(workspace: Mapping[str, Any], report: Mapping[str, Any], now: dat
         tag("h2", link),
         tag("div", sections.rates(groups, now), sections.errors(workspace["top_errors"], now), cls="pair"),
         sections.bots([one for one in report["bots"] if one["workspace_id"] == workspace["workspace_id"]], now),
+        sections.publications(
+            [one for one in report["publications"] if one["workspace_id"] == workspace["workspace_id"]], now
+        ),
         sections.channels(workspace["channels"], now, all_of_them=alone),
     )
 

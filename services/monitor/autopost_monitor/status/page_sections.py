@@ -35,12 +35,19 @@ def _alert(alert: Row, names: Mapping[str, str], now: datetime) -> Markup:
     causes = [tag("li", _cause(cause)) for cause in alert["causes"]]
     return tag(
         "div",
-        tag("strong", f"{where}: {what}" if where else what),
+        tag("strong", _linked(alert, f"{where}: {what}" if where else what)),
         " ",
         ago(alert["since"], now),
         tag("ul", *causes) if causes else None,
         cls="alert",
     )
+
+
+def _linked(alert: Row, words: str) -> Markup | str:
+    """An alert about publications leads to their section."""
+    if not alert["condition"].startswith("publications_"):
+        return words
+    return tag("a", words, href=f"#publications-{alert['workspace_id']}")
 
 
 def _cause(cause: Row) -> str:
@@ -151,6 +158,44 @@ def _bot(bot: Row, now: datetime) -> Markup:
     )
 
 
+def publications(of: list[Row], now: datetime) -> Markup | None:
+    """Nothing where all have ended."""
+    rows = [row for one in of for row in _publications(one, now)]
+    return _listed("Publications", rows, "", id=f"publications-{of[0]['workspace_id']}") if rows else None
+
+
+def _publications(one: Row, now: datetime) -> list[Markup]:
+    counted = (("scheduled", "scheduled"), ("being sent", "publishing"), ("paused", "paused"), ("failed", "failed"))
+    words = ", ".join(f"{number(one[key])} {name}" for name, key in counted if one[key]) or "none to come"
+    following = joined(" · the next one ", until(one["next_at"], now)) if one["next_at"] else None
+    late = joined(" · the oldest is due since ", ago(one["late_since"], now)) if one["late_since"] else None
+    left = (("unpublished", "commands not in the stream"), ("untold", "notices that their owners have not got"))
+    behind = "".join(f" · {number(one[key])} {name}" for key, name in left if one[key])
+    summary = tag(
+        "li",
+        tag("span", "Scheduled publications", cls="name"),
+        tag("span", number(one["scheduled"] + one["publishing"]), cls="side"),
+        tag("small", words, following, late, behind),
+    )
+    return [summary, *(_trouble(trouble, now) for trouble in one["troubles"])]
+
+
+def _trouble(trouble: Row, now: datetime) -> Markup:
+    return tag(
+        "li",
+        tag("span", clean(trouble["channel"]), cls="name"),
+        tag("span", pill(trouble["status"]), cls="side"),
+        tag(
+            "small",
+            clean(trouble["code"]) or "no reason",
+            " · ",
+            ago(trouble["since"], now),
+            " · ",
+            tag("code", f"autopost why {trouble['publication_id']}"),
+        ),
+    )
+
+
 def errors(top: list[Row], now: datetime) -> Markup:
     rows = [
         tag(
@@ -203,9 +248,9 @@ def notices(waiting: list[Row], now: datetime) -> Markup | None:
     return _listed("Alert notices not delivered yet", rows, "")
 
 
-def _listed(title: str, rows: list[Markup], nothing: str) -> Markup:
+def _listed(title: str, rows: list[Markup], nothing: str, **attributes: str) -> Markup:
     body = tag("ul", *rows, cls="card rows") if rows else tag("p", nothing, cls="card calm")
-    return tag("div", tag("h3", title), body)
+    return tag("div", tag("h3", title), body, **attributes)
 
 
 def _platform(row: Row) -> str:

@@ -14,6 +14,7 @@ STATES = {
     "window_closed": ("outside its window", "odd"),
     "paused": ("paused", "bad"),
     "disabled": ("disabled", "bad"),
+    "failed": ("failed", "bad"),
 }
 NEVER = "infinity"
 
