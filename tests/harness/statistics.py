@@ -11,6 +11,8 @@ from typing import Any
 
 import asyncpg
 
+from harness.known_types import KnowsTypes
+
 OURS = "SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'i', 'I')"
 NEVER_ANALYSED = -1
 EMPTY = 0
@@ -32,7 +34,7 @@ async def forget_statistics(connection: Any, rows: int = NEVER_ANALYSED) -> None
     )
 
 
-class Forgetful(asyncpg.Connection):
+class Forgetful(KnowsTypes):
     """Forgets all statistics before a hot call. Not inside a transaction: others could not analyse until it ended."""
 
     rows = NEVER_ANALYSED
@@ -77,5 +79,5 @@ def connection_class(mode: str | None = None) -> type[asyncpg.Connection]:
     """As ``AUTOPOST_TEST_STATISTICS`` says."""
     mode = os.environ.get("AUTOPOST_TEST_STATISTICS", "") if mode is None else mode
     if not mode:
-        return asyncpg.Connection
+        return KnowsTypes
     return {"deleted": Forgetful, "empty": AsIfEmpty}[mode]

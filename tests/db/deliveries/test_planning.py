@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from db.support import hot_calls
 from db.support.hot_calls import World
+from harness.full import FULL
 from harness.statistics import EMPTY, NEVER_ANALYSED, forget_statistics
 
 FEW = 2_000
-BURST = 700_000
+BURST = 700_000 if FULL else 200_000
 RATIO = 2.5
 """Indexes of a big table are deeper than those of a small one, and what earlier calls rolled back is still there."""
 MORE = 200

@@ -1,6 +1,6 @@
 """Random histories over several connections, against a model that knows what the queue may do.
 
-600 of them, 2,000 with ``AUTOPOST_FULL=1``; ``AUTOPOST_HISTORIES`` says how many, ``AUTOPOST_HISTORY_SEED`` where the
+300 of them, 2,000 with ``AUTOPOST_FULL=1``; ``AUTOPOST_HISTORIES`` says how many, ``AUTOPOST_HISTORY_SEED`` where the
 seeds start instead of 1. What fails is made small and printed; its seed gives it again.
 """
 
@@ -13,7 +13,7 @@ from harness.full import FULL
 
 pytestmark = pytest.mark.time_limit(480)
 
-HISTORIES = int(os.environ.get("AUTOPOST_HISTORIES", "2000" if FULL else "600"))
+HISTORIES = int(os.environ.get("AUTOPOST_HISTORIES", "2000" if FULL else "300"))
 FIRST_SEED = int(os.environ.get("AUTOPOST_HISTORY_SEED", "1"))
 SHARDS = 2
 
