@@ -25,22 +25,17 @@ SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
     _signature jsonb := operator_signature(p_by, p_reason);
-    _seen publications;
+    _found record := find_publication(p_workspace_id, p_publication_id, p_version);
+    _seen publications := _found.publication;
     _locked record;
     _verdict text;
     _after publications;
 BEGIN
-    SELECT p.*
-    INTO _seen
-    FROM publications p
-    WHERE p.workspace_id = p_workspace_id
-      AND p.publication_id = p_publication_id;
-    IF _seen.publication_id IS NULL THEN
-        RETURN publication_refusal('not_found', NULL);
-    ELSIF _seen.version <> p_version THEN
-        RETURN publication_refusal('stale', _seen);
-    ELSIF _seen.status IN ('published', 'cancelled') THEN
-        RETURN publication_refusal('already', _seen);
+    IF _found.verdict IS NULL AND _seen.status IN ('published', 'cancelled') THEN
+        _found.verdict := 'already';
+    END IF;
+    IF _found.verdict IS NOT NULL THEN
+        RETURN publication_refusal(_found.verdict, _seen);
     END IF;
     IF _seen.delivery_id IS NOT NULL THEN -- before the publication: a commit locks them in this order
         SELECT c.verdict

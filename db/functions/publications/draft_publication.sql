@@ -12,12 +12,7 @@ DECLARE
     _given publications := jsonb_populate_record(NULL::publications, p_publication);
     _made publications;
 BEGIN
-    IF NOT EXISTS (
-        SELECT 1
-        FROM channels c
-        WHERE c.workspace_id = p_workspace_id
-          AND c.channel_id = _given.channel_id
-    ) THEN
+    IF NOT has_channel(p_workspace_id, _given.channel_id) THEN
         RETURN jsonb_build_object('verdict', 'unknown_channel');
     END IF;
     INSERT INTO publications (workspace_id, channel_id, creative_draft, media_type, owner, timezone, late_after,

@@ -34,12 +34,7 @@ BEGIN
         (SELECT coalesce(jsonb_object_agg(g.key, g.value), '{}')
          FROM jsonb_each(p_publication) AS g
          WHERE g.key IN ('channel_id', 'creative_draft', 'media_type', 'owner', 'timezone', 'late_after')));
-    IF NOT EXISTS (
-        SELECT 1
-        FROM channels c
-        WHERE c.workspace_id = p_workspace_id
-          AND c.channel_id = _wanted.channel_id
-    ) THEN
+    IF NOT has_channel(p_workspace_id, _wanted.channel_id) THEN
         RETURN jsonb_build_object('verdict', 'unknown_channel');
     END IF;
     UPDATE publications p

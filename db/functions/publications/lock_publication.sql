@@ -1,8 +1,5 @@
--- lock_publication(workspace_id, publication_id, version) -> {"verdict": why it cannot be changed, or null, "publication"}
+-- lock_publication(workspace_id, publication_id, version) -> as find_publication, with the row locked before it looks
 --
--- Takes the row lock, then looks: whoever asks with a version that is not the current one learns of the change first.
---
--- Verdicts  not_found, stale (`publication` shows what it is now)
 -- Locks     publications by key
 CREATE OR REPLACE FUNCTION lock_publication(
     p_workspace_id uuid,
@@ -14,15 +11,15 @@ CREATE OR REPLACE FUNCTION lock_publication(
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
+DECLARE
+    _found record;
 BEGIN
-    SELECT p.*
-    INTO publication
+    PERFORM 1
     FROM publications p
     WHERE p.workspace_id = p_workspace_id
       AND p.publication_id = p_publication_id
     FOR NO KEY UPDATE;
-    verdict := CASE
-        WHEN publication.publication_id IS NULL THEN 'not_found'
-        WHEN publication.version <> p_version THEN 'stale'
-    END;
+    _found := find_publication(p_workspace_id, p_publication_id, p_version);
+    verdict := _found.verdict;
+    publication := _found.publication;
 END $$;

@@ -20,27 +20,17 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _seen publications;
+    _found record := find_publication(p_workspace_id, p_publication_id, p_version);
     _verdict text;
 BEGIN
-    SELECT p.*
-    INTO _seen
-    FROM publications p
-    WHERE p.workspace_id = p_workspace_id
-      AND p.publication_id = p_publication_id;
-    _verdict := CASE
-        WHEN _seen.publication_id IS NULL THEN 'not_found'
-        WHEN _seen.version <> p_version THEN 'stale'
-        WHEN _seen.pause_code IS DISTINCT FROM 'unconfirmed' THEN 'not_unconfirmed'
-    END;
-    IF _verdict IS NULL THEN
-        _verdict := resolve_ambiguous(p_workspace_id, _seen.delivery_id, p_decision, p_by, p_reason,
-                                      p_provider_message_id) ->> 'verdict';
-        SELECT p.*
-        INTO _seen
-        FROM publications p
-        WHERE p.workspace_id = p_workspace_id
-          AND p.publication_id = p_publication_id;
+    IF _found.verdict IS NULL AND (_found.publication).pause_code IS DISTINCT FROM 'unconfirmed' THEN
+        _found.verdict := 'not_unconfirmed';
     END IF;
-    RETURN publication_refusal(_verdict, _seen);
+    IF _found.verdict IS NOT NULL THEN
+        RETURN publication_refusal(_found.verdict, _found.publication);
+    END IF;
+    _verdict := resolve_ambiguous(p_workspace_id, (_found.publication).delivery_id, p_decision, p_by, p_reason,
+                                  p_provider_message_id) ->> 'verdict';
+    _found := find_publication(p_workspace_id, p_publication_id, NULL);
+    RETURN publication_refusal(_verdict, _found.publication);
 END $$;

@@ -20,34 +20,25 @@ LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    _seen publications;
+    _found record := find_publication(p_workspace_id, p_publication_id, p_version);
+    _seen publications := _found.publication;
     _verdict text;
 BEGIN
-    SELECT p.*
-    INTO _seen
-    FROM publications p
-    WHERE p.workspace_id = p_workspace_id
-      AND p.publication_id = p_publication_id;
-    _verdict := CASE
-        WHEN _seen.publication_id IS NULL THEN 'not_found'
-        WHEN _seen.version <> p_version THEN 'stale'
+    _found.verdict := CASE
+        WHEN _found.verdict IS NOT NULL THEN _found.verdict
         WHEN _seen.status NOT IN ('failed', 'paused') OR _seen.delivery_id IS NULL THEN 'not_retryable'
         WHEN _seen.pause_code = 'unconfirmed' THEN 'unconfirmed'
     END;
-    IF _verdict IS NOT NULL THEN
-        RETURN publication_refusal(_verdict, _seen);
+    IF _found.verdict IS NOT NULL THEN
+        RETURN publication_refusal(_found.verdict, _seen);
     END IF;
     -- The content dedup of posts does not hold for publications, so it is forced.
     SELECT r.verdict
     INTO _verdict
     FROM requeue(p_workspace_id, ARRAY[_seen.delivery_id], p_by, p_reason, 4, true) AS r;
-    SELECT p.*
-    INTO _seen
-    FROM publications p
-    WHERE p.workspace_id = p_workspace_id
-      AND p.publication_id = p_publication_id;
+    _found := find_publication(p_workspace_id, p_publication_id, NULL);
     IF _verdict <> 'requeued' THEN
-        RETURN publication_refusal('refused', _seen) || jsonb_build_object('why', _verdict);
+        RETURN publication_refusal('refused', _found.publication) || jsonb_build_object('why', _verdict);
     END IF;
-    RETURN jsonb_build_object('verdict', 'retried', 'publication', publication_document(_seen));
+    RETURN jsonb_build_object('verdict', 'retried', 'publication', publication_document(_found.publication));
 END $$;

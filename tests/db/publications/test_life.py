@@ -40,7 +40,7 @@ async def test_any_other_move_is_refused_whoever_writes(publisher):
 
     with pytest.raises(asyncpg.PostgresError) as refused:
         await publisher.tenant.db.execute(
-            "UPDATE publications SET status = 'published', published_message_id = '1' WHERE publication_id = $1",
+            "UPDATE publications SET status = 'published', published_at = now() WHERE publication_id = $1",
             publication,
         )
 
