@@ -1,6 +1,7 @@
 """From due to the queue: a command per publication, one delivery however often it comes, with NATS and without."""
 
 import asyncio
+import signal
 from datetime import timedelta
 from hashlib import sha256
 from uuid import UUID
@@ -11,7 +12,7 @@ from autopost_contracts.commands import PublishPost, PublishPostFailed
 from autopost_contracts.subjects import Topology
 from autopost_ingest.errors import InvalidPost
 from autopost_ingest.publications.creative import CreativeDraft, media_kind, request_of
-from autopost_runtime.nats.bus import Done, Later, Message, Poison
+from autopost_runtime.nats.bus import Done, Later, Message, Poison, ensure_streams
 from harness.eventually import eventually
 
 SOON = timedelta(milliseconds=300)
@@ -44,6 +45,22 @@ async def test_without_nats_a_publication_starts_all_the_same(start_replica, ten
     replica.loop.wake()
 
     await eventually(lambda: replica.begun(publication))
+
+
+async def test_a_nats_that_hangs_delays_what_is_due_by_one_answer_and_not_by_one_for_each(
+    start_replica, tenant, own_nats, nats_namespace
+):
+    await ensure_streams(own_nats.url, Topology(nats_namespace))
+    replica = await start_replica(run=False, server=own_nats.url)
+    made = [await replica.scheduled(channel) for channel in await tenant.channels(6)]
+    own_nats.process.send(signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(4):
+            await replica.loop.round()
+    finally:
+        own_nats.process.send(signal.SIGCONT)
+
+    assert [await replica.begun(one) for one in made] == [True] * 6
 
 
 async def test_of_replicas_with_the_same_commands_one_begins(start_replica, tenant):

@@ -20,6 +20,7 @@ BATCH = 200
 ORPHANED_AFTER = timedelta(seconds=5)
 LONGEST_REST = timedelta(seconds=30)
 AT_ONCE = 4
+PUBLISH_TIMEOUT = timedelta(seconds=1)
 
 
 class DueLoop:
@@ -60,23 +61,29 @@ class DueLoop:
     async def _hand_over(self, due: tuple[Due, ...]) -> None:
         if self._bus.connected:
             commands = await self._gateway.unpublished_commands(timedelta(0), BATCH)
-            published = [command for command in commands if await self._publish(command)]
+            published = await self._publish_all(commands)
             if published:
                 await self._gateway.commands_published(published)
             if len(published) == len(commands):
                 return
         await self._begin_all(due)
 
-    async def _publish(self, command: Command) -> bool:
-        headers = {"traceparent": command.traceparent} if command.traceparent else {}
-        tail = command.subject.removeprefix("delivery.commands")
-        try:
-            await self._bus.publish(
-                self._topology.commands + tail, command.payload.encode(), msg_id=command.msg_id, headers=headers
-            )
-        except (NotPublished, PublishUnknown):  # the monitor publishes it again, with the same id
-            return False
-        return True
+    async def _publish_all(self, commands: list[Command]) -> list[Command]:
+        """Those that are stored. The monitor publishes the others again, with the same ids."""
+        published = []
+        for command in commands:
+            headers = {"traceparent": command.traceparent} if command.traceparent else {}
+            subject = self._topology.commands + command.subject.removeprefix("delivery.commands")
+            try:
+                await self._bus.publish(
+                    subject, command.payload.encode(), msg_id=command.msg_id, headers=headers, timeout=PUBLISH_TIMEOUT
+                )
+            except NotPublished:
+                continue
+            except PublishUnknown:  # NATS hangs: nothing that is due waits for more than one answer of it
+                break
+            published.append(command)
+        return published
 
     async def _begin_all(self, due: tuple[Due, ...] | list[Due]) -> None:
         limit = asyncio.Semaphore(AT_ONCE)

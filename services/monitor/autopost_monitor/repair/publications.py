@@ -26,22 +26,27 @@ class CommandRelay:
         if not self._bus.connected:  # the sweep of ingest works from the table
             return
         while commands := await self._gateway.unpublished_commands(LEFT_AFTER, BATCH):
-            published = [command for command in commands if await self._publish(command)]
+            published = await self._publish_all(commands)
             if published:
                 await self._gateway.commands_published(published)
                 relayed.add(len(published))
             if len(published) < len(commands) or len(commands) < BATCH:
                 return
 
-    async def _publish(self, command: OutboxCommand) -> bool:
-        subject = self._bus.topology.commands + command.subject.removeprefix(SUBJECT)
-        headers = {"traceparent": command.traceparent} if command.traceparent else {}
-        try:
-            await self._bus.publish(subject, command.payload.encode(), msg_id=command.msg_id, headers=headers)
-        except (NotPublished, PublishUnknown) as exc:
-            get_logger().info("command.not_published", msg_id=command.msg_id, error=str(exc))
-            return False
-        return True
+    async def _publish_all(self, commands: list[OutboxCommand]) -> list[OutboxCommand]:
+        published = []
+        for command in commands:
+            subject = self._bus.topology.commands + command.subject.removeprefix(SUBJECT)
+            headers = {"traceparent": command.traceparent} if command.traceparent else {}
+            try:
+                await self._bus.publish(subject, command.payload.encode(), msg_id=command.msg_id, headers=headers)
+            except (NotPublished, PublishUnknown) as exc:
+                get_logger().info("command.not_published", msg_id=command.msg_id, error=str(exc))
+                if isinstance(exc, PublishUnknown):  # NATS hangs: the others would wait as long, each of them
+                    break
+                continue
+            published.append(command)
+        return published
 
 
 class MissedPublications:
