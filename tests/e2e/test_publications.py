@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +29,7 @@ SALE = "<b>Sale</b> &amp; more"
 SHOWN = {"text": "Sale & more", "bold": ("Sale",)}
 FAST = {"AUTOPOST_PROVIDER_TIMEOUT": "7s", "AUTOPOST_SENDING_LEASE": "20s"}
 STEP = timedelta(seconds=3)
+HOUR = timedelta(hours=1)
 MOST_EARLY = 0.02
 """Seconds that a call may be early at the receiver: the one before it travelled longer."""
 
@@ -234,13 +235,109 @@ def unanswered(effect: dict[str, Any], decision: str, calls: tuple[int | None, .
     return check
 
 
+async def another_plan_than_the_approved_one(publications: Publications) -> None:
+    """The settings of the channel were changed after the approval: its owner decides."""
+    place = await publications.place()
+    publication = await publications.draft(place, {"text": LINK}, owner="mailto:ann@shop.example")
+    await publications.done(publication, "approve")
+    await publications.sql(
+        "UPDATE channels SET settings = '{\"disable_preview\": true}' WHERE channel_id = $1", place.channel
+    )
+    await publications.schedule(publication)
+
+    shown = await publications.ended(publication)
+    assert (shown["status"], shown["pause_code"]) == ("paused", "plan_changed")
+    notice = "SELECT count(*) FROM publication_notices WHERE publication_id = $1 AND code = 'plan_changed'"
+    assert await publications.sql(notice, UUID(publication)) == 1
+
+    body = {"channel_id": str(place.channel), "creative_draft": {"text": LINK}}
+    edited = await publications.call("PUT", f"/{publication}", body, f'"{shown["version"]}"')
+    assert edited.json()["status"] == "draft"
+    await publications.done(publication, "approve")
+    await publications.schedule(publication)
+    assert (await publications.ended(publication))["status"] == "published"
+    assert await publications.seen(place) == [Seen(text=LINK, preview=False)]
+
+
+async def _is_due(publications: Publications, publication: str) -> None:
+    """The hour is over."""
+    await publications.sql(
+        "UPDATE publications SET scheduled_at = clock_timestamp() WHERE publication_id = $1", UUID(publication)
+    )
+
+
+async def a_channel_that_is_disabled_meanwhile(publications: Publications) -> None:
+    place = await publications.place()
+    publication = await publications.draft(place, {"text": SALE})
+    await publications.done(publication, "approve")
+    await publications.schedule(publication, HOUR)
+    await publications.sql("UPDATE channels SET enabled = false WHERE channel_id = $1", place.channel)
+    await _is_due(publications, publication)
+    assert (await publications.ended(publication))["pause_code"] == "channel_disabled"
+    again = await publications.do(publication, "schedule", {"at": "2090-01-01T00:00:00Z"})
+    assert (again.status_code, again.json()["code"]) == (422, "channel_disabled")
+
+    await publications.sql("UPDATE channels SET enabled = true WHERE channel_id = $1", place.channel)
+    await publications.schedule(publication)
+
+    assert (await publications.ended(publication))["status"] == "published"
+    assert await publications.calls(place) == [("sendMessage", 200)]
+
+
+CLOSED = """UPDATE channels SET window_mode = 'windowed', timezone = 'UTC', posting_window = jsonb_build_object(
+    lower(to_char(clock_timestamp() AT TIME ZONE 'UTC' + '3 days', 'dy')), '[["10:00", "11:00"]]'::jsonb)"""
+HELD = {
+    "a closed window": (CLOSED, "window_mode = 'immediate'"),
+    "a pause": ("UPDATE channels SET paused_until = clock_timestamp() + '1 hour'", "paused_until = NULL"),
+}
+
+
+def held_by(shuts: str, opens: str) -> Scenario:
+    """After it was scheduled: the operator is told that it is late, and it goes out once the channel is open."""
+
+    async def check(publications: Publications) -> None:
+        place = await publications.place()
+        publication = await publications.draft(place, {"text": SALE})
+        await publications.done(publication, "approve")
+        await publications.schedule(publication, HOUR)
+        await publications.sql(f"{shuts} WHERE channel_id = $1", place.channel)
+        await _is_due(publications, publication)
+        await eventually(lambda: _is_begun(publications, publication), within=PLENTY)
+        assert await publications.calls(place) == []
+        older = "UPDATE publications SET scheduled_at = scheduled_at - interval '1 hour' WHERE publication_id = $1"
+        await publications.sql(older, UUID(publication))
+        causes = await publications.sql("SELECT causes::text FROM condition_publications_late('30 minutes')")
+        assert publication in causes
+
+        await publications.sql(f"UPDATE channels SET {opens} WHERE channel_id = $1", place.channel)
+
+        assert (await publications.ended(publication))["status"] == "published"
+        assert await publications.calls(place) == [("sendMessage", 200)]
+
+    return check
+
+
+async def a_time_there_and_back_again(publications: Publications) -> None:
+    """Within the time in which the stream takes one id for one message."""
+    place = await publications.place()
+    publication = await publications.draft(place, {"text": SALE})
+    await publications.done(publication, "approve")
+    at = datetime.now(UTC) + timedelta(seconds=2)
+    for time in (at, at + HOUR, at):
+        await publications.done(publication, "schedule", {"at": time.isoformat()})
+
+    assert (await publications.ended(publication))["status"] == "published"
+
+    [call] = await publications.log(place)
+    assert datetime.fromisoformat(call["arrived_at"]) >= at
+
+
 async def _cancel(publications: Publications, publication: str) -> tuple[int, str]:
     answer = await publications.do(publication, "cancel", {"reason": "a wrong price"})
     return answer.status_code, answer.json().get("code") or answer.json()["status"]
 
 
 CANCELLED = (200, "cancelled")
-HOUR = timedelta(hours=1)
 
 
 async def cancelled_before_its_time(publications: Publications) -> None:
@@ -366,6 +463,10 @@ CANCELS = (
 OTHERS = (
     three_in_one_channel,
     an_album_whose_buttons_were_refused_is_not_sent_again,
+    another_plan_than_the_approved_one,
+    a_channel_that_is_disabled_meanwhile,
+    a_time_there_and_back_again,
+    *(held_by(*one) for one in HELD.values()),
     unanswered({"hang": True, "accept": True}, "sent", (None,)),
     unanswered({"hang": True}, "resend", (None, 200)),
     unanswered({"status": 502}, "resend", (502, 200)),
@@ -420,7 +521,7 @@ async def test_every_row_of_the_tables_of_publications(start_system: StartSystem
         for row, has_buttons in itertools.product(MEDIA, (False, True))
     }
     content = {name: row.check(publications) for name, row in CONTENT.items()}
-    others = {getattr(one, "__name__", "unanswered") + f" {nth}": one(publications) for nth, one in enumerate(OTHERS)}
+    others = {f"{one.__name__} {nth}": one(publications) for nth, one in enumerate(OTHERS)}
     rows = media | content | others | {"errors": check_errors(publications)}
 
     await _all(*rows.values(), names=tuple(rows))

@@ -165,6 +165,21 @@ async def recover(database: Database) -> None:
     )
 
 
+async def test_the_dead_letter_of_a_refusal_is_there_when_its_dispatcher_dies_after_the_commit(
+    start_replica: StartReplica, stage: RunningDispatchers, database: Database, dispatchers: Children
+) -> None:
+    [chat] = await stage.channels("telegram", 1)
+    await stage.control("faults", {"chat": int(chat), "effect": {"catalogue": "telegram.bot_was_kicked"}})
+    replica, publication = await begun(start_replica, database)
+
+    await dispatchers.start("committed")
+    assert await dispatchers.ended() == -signal.SIGKILL
+
+    assert await became(replica, stage, publication) == ("failed", None, 0)
+    letters = await database.pool.fetch("SELECT msg_id FROM command_outbox WHERE subject = 'delivery.commands.dlq'")
+    assert [row["msg_id"] for row in letters] == [f"dlq:publish:{publication}:2:1"]
+
+
 async def test_what_a_dispatcher_committed_before_it_was_killed_is_published(
     start_replica: StartReplica, stage: RunningDispatchers, database: Database, dispatchers: Children
 ) -> None:
