@@ -68,7 +68,8 @@ CREATE TYPE event_action AS ENUM (
     'bot_escalated',             -- the bot passed a conversation on to people
     'bot_rules_changed',         -- rules of the bot were imported, enabled or disabled
     'bot_update_ignored',        -- somebody wrote in vain: the first time in a minute of a chat, with the reason
-    'cancelled'                  -- a delivery was withdrawn before it was sent
+    'cancelled',                 -- a delivery, or a post that waits for media, was withdrawn before it was sent
+    'rescheduled'                -- a delivery that waits got another time
 );
 
 -- May a rate group send? See settle_circuits. "closed" is the word of circuit breakers for "as usual".

@@ -10,6 +10,9 @@ CREATE TABLE ingest_runs (
     started_at timestamptz NOT NULL DEFAULT now(),
     finished_at timestamptz,
     stats_json jsonb NOT NULL DEFAULT '{}',
+    -- Of a push: its content, unless its media was still to be fetched, and its source_ref, redacted.
+    message_id uuid,
+    source_ref text,
     PRIMARY KEY (workspace_id, run_id),
     CONSTRAINT kind_is_known CHECK (kind IN ('push', 'pull', 'publish'))
 ) WITH (fillfactor = 80);
@@ -17,6 +20,8 @@ CREATE TABLE ingest_runs (
 CREATE INDEX ingest_runs_by_start ON ingest_runs (started_at);
 
 CREATE INDEX ingest_runs_by_trace ON ingest_runs (trace_id) WHERE trace_id IS NOT NULL;
+
+CREATE INDEX ingest_runs_by_source_ref ON ingest_runs (source_ref) WHERE source_ref IS NOT NULL;
 
 CREATE TABLE ingress_receipts (
     workspace_id uuid NOT NULL,
@@ -28,6 +33,8 @@ CREATE TABLE ingress_receipts (
     run_id uuid,
     received_at timestamptz NOT NULL DEFAULT now(),
     expires_at timestamptz NOT NULL,
+    -- Its post was cancelled: another payload with the same source_ref is new, the same payload is still a duplicate.
+    cancelled_at timestamptz,
     PRIMARY KEY (workspace_id, receipt_id),
     CONSTRAINT endpoint_kind_is_known CHECK (endpoint_kind IN ('webhook_push', 'bot_webhook', 'pull_source', 'bot_api'))
 );

@@ -96,16 +96,19 @@ BEGIN
     END IF;
 
     WITH taken AS MATERIALIZED (
-        SELECT p.place, p.run_id, p.trace_id, a.place IS NULL AS is_staged, a.enqueued + a.deduped = 0 AS is_refused,
-               a.message_id, a.is_new, a.routed, a.enqueued, a.deduped, a.validation_failed, a.first_tags
+        SELECT p.place, p.run_id, p.trace_id, p.source_ref, a.place IS NULL AS is_staged,
+               a.enqueued + a.deduped = 0 AS is_refused, a.message_id, a.is_new, a.routed, a.enqueued, a.deduped, a.validation_failed, a.first_tags
         FROM unnest(_posts) AS p
         LEFT JOIN unnest(_answers) AS a USING (place)
     ), runs AS (
-        INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, finished_at, stats_json)
-        SELECT p_workspace_id, t.run_id, 'push', p_endpoint_id, t.trace_id,
+        INSERT INTO ingest_runs (workspace_id, run_id, kind, endpoint_id, trace_id, message_id, source_ref, finished_at,
+                                 stats_json)
+        SELECT p_workspace_id, t.run_id, 'push', p_endpoint_id, t.trace_id, t.message_id,
+               CASE WHEN t.source_ref IS NOT NULL THEN quoted(t.source_ref, 256) END,
                CASE WHEN NOT t.is_staged THEN clock_timestamp() END,
                CASE WHEN t.is_staged THEN '{"accepted": 1, "staged": 1}'
-               ELSE jsonb_build_object(CASE WHEN t.is_refused THEN 'refused' ELSE 'accepted' END, 1, 'routed', t.routed, 'enqueued', t.enqueued, 'deduped', t.deduped,
+               ELSE jsonb_build_object(CASE WHEN t.is_refused THEN 'refused' ELSE 'accepted' END, 1, 'routed', t.routed,
+                                       'enqueued', t.enqueued, 'deduped', t.deduped,
                                        'validation_failed', t.validation_failed)
                END
         FROM taken t
@@ -118,7 +121,8 @@ BEGIN
                    WHEN NOT t.is_staged THEN format( -- half the cost of building it as jsonb
                        '{"verdict": "%s", "run_id": "%s", "message_id": %s, "new": %s, "routed": %s, '
                        '"enqueued": %s, "deduped": %s, "validation_failed": %s%s}',
-                       CASE WHEN t.is_refused THEN 'refused' ELSE 'accepted' END, t.run_id, coalesce('"' || t.message_id || '"', 'null'),
+                       CASE WHEN t.is_refused THEN 'refused' ELSE 'accepted' END, t.run_id,
+                       coalesce('"' || t.message_id || '"', 'null'),
                        CASE WHEN t.is_new THEN 'true' ELSE 'false' END, t.routed, t.enqueued, t.deduped, t.validation_failed,
                        ', "first_tags": ' || to_json(t.first_tags))
                    ELSE jsonb_build_object(

@@ -3,8 +3,8 @@
 --
 -- Stores a receipt for each new post. A post with a source_ref is new once per endpoint. A post without one is new when
 -- no request with the same payload came within the window (in seconds), and always when there is no window. Of equal
--- posts in one call the first is new. A receipt has the id of its run. It expires after three days, or after the window
--- if that is longer.
+-- posts in one call the first is new. So is a correction: another payload with the source_ref of a post that was
+-- cancelled. A receipt has the id of its run. It expires after three days, or after the window if that is longer.
 --
 -- verdict      {"verdict": "duplicate", "of", "first_run_id", "post_id"}; post_id when the first post was staged
 -- Appends      ingress_dedup_dropped
@@ -66,8 +66,14 @@ BEGIN
                WHERE r.workspace_id = p_workspace_id
            )
         ON CONFLICT (workspace_id, endpoint_id, source_ref) WHERE source_ref IS NOT NULL DO UPDATE
-        SET run_id = r.run_id
-        WHERE false -- changes nothing: it waits for the first one, whose receipt stays
+        SET receipt_id = excluded.receipt_id, -- else it only waits for the first one, whose receipt stays
+            payload_hash = excluded.payload_hash,
+            run_id = excluded.run_id,
+            received_at = excluded.received_at,
+            expires_at = excluded.expires_at,
+            cancelled_at = NULL
+        WHERE r.cancelled_at IS NOT NULL
+          AND r.payload_hash <> excluded.payload_hash
         RETURNING r.run_id
     )
     SELECT coalesce(array_agg(t.run_id), '{}') INTO _taken FROM taken t;

@@ -59,6 +59,7 @@ class Action(StrEnum):
     BOT_RULES_CHANGED = "bot_rules_changed"
     BOT_UPDATE_IGNORED = "bot_update_ignored"
     CANCELLED = "cancelled"
+    RESCHEDULED = "rescheduled"
 
 
 AUDIT_SCHEMA = "autopost.audit_event"

@@ -20,11 +20,13 @@ from autopost_ingest.dry_run.dry_run import DryRunner
 from autopost_ingest.dry_run.media import DryMedia
 from autopost_ingest.gateway import Gateway
 from autopost_ingest.http.bot_webhook import BotWebhook
+from autopost_ingest.http.post_changes import PostChangesHandler
 from autopost_ingest.http.post_status import PostStatusHandler
 from autopost_ingest.http.publications import PublicationApi
-from autopost_ingest.http.receive import application
+from autopost_ingest.http.receive import PostReceiver, application
 from autopost_ingest.posts.enqueue import Enqueuer
 from autopost_ingest.posts.offload import CALLS_WAITING, Offload
+from autopost_ingest.posts.post_gateway import PostGateway
 from autopost_ingest.posts.stored_media import StoredMedia
 from autopost_ingest.publications.access import PublicationCallers
 from autopost_ingest.publications.assembly import publishing
@@ -67,7 +69,9 @@ async def work(config: IngestConfig, service: Service) -> None:
         )
         app = application(admission, stored_media, enqueuer, dry_runner)
         BotWebhook(admission, gateway, bus, topology).add_to(app)
-        PostStatusHandler(admission, staged_gateway).add_to(app)
+        posts, receiver = PostGateway(database), PostReceiver(admission, stored_media, enqueuer, dry_runner)
+        PostStatusHandler(admission, posts).add_to(app)
+        PostChangesHandler(admission, posts, receiver, enqueuer).add_to(app)
         publications = PublicationGateway(database)
         callers = PublicationCallers(admission, publications)
         PublicationApi(callers, publications, CreativeCompiler(offload, stored_media), bus, topology).add_to(app)

@@ -164,12 +164,12 @@ async def test_a_post_of_a_pull_adds_to_its_run_and_does_not_end_it(tenant, stag
 async def test_what_became_of_a_post_is_told_to_its_own_workspace_only(database, tenant, staging):
     answer = await staging.stage()
     other = await Tenant.create(database.pool)
-    query = "SELECT status, run_id FROM read_staged_post($1, $2)"
+    query = "SELECT post_id, run_id FROM find_post($1, $2)"
 
-    told = await tenant.db.fetchrow(query, tenant.workspace, UUID(answer["post_id"]))
-    strange = await tenant.db.fetchrow(query, other.workspace, UUID(answer["post_id"]))
+    told = await tenant.db.fetchrow(query, tenant.workspace, answer["post_id"])
+    strange = await tenant.db.fetchrow(query, other.workspace, answer["post_id"])
 
-    assert tuple(told) == ("staged", UUID(answer["run_id"]))
+    assert tuple(told) == (UUID(answer["post_id"]), UUID(answer["run_id"]))
     assert strange is None
 
 

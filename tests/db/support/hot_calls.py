@@ -290,7 +290,23 @@ class World:
                 "SELECT give_back_claims($1, $2, '{}', '1 hour')", (workspace, self.tenant.run_id)
             ),
             "lease_staged_posts": Call("SELECT * FROM lease_staged_posts(10, 4, '1 minute')", ()),
-            "read_staged_post": Call("SELECT * FROM read_staged_post($1, $2)", self.staged[:2]),
+            "find_post": Call("SELECT * FROM find_post($1, $2)", (workspace, str(self.staged[1]))),
+            "find_post by trace": Call("SELECT * FROM find_post($1, $2)", (workspace, "0123456789abcdef" * 2)),
+            "read_post": Call("SELECT read_post($1, $2, $3, NULL, 100)", (workspace, uuid4(), one["message_id"])),
+            "list_posts": Call("SELECT list_posts($1, NULL, NULL, NULL, NULL, 50)", (workspace,)),
+            "list_posts of a source_ref": Call("SELECT list_posts($1, NULL, NULL, $2, NULL, 50)", (workspace, tag)),
+            "cancel_post": Call(
+                "SELECT cancel_post($1, NULL, $2, NULL, $3)",
+                (workspace, one["message_id"], json.dumps({"operator": "a"})),
+            ),
+            "reschedule_post": Call(
+                "SELECT reschedule_post($1, NULL, $2, NULL, NULL, $3)",
+                (workspace, one["message_id"], json.dumps({"operator": "a"})),
+            ),
+            "replace_post": Call(
+                "SELECT replace_post($1, $2, NULL, $3, NULL, $4, $5, '{}')",
+                (workspace, self.endpoint, one["message_id"], json.dumps(post | {"run_id": str(uuid4())}), uuid4().hex),
+            ),
             "renew_staged_post": Call("SELECT renew_staged_post($1, $2, $3, '1 minute')", self.staged),
             "release_staged_post": Call("SELECT release_staged_post($1, $2, $3)", self.staged),
             "finish_staged_post": Call("SELECT finish_staged_post($1, $2, $3, $4)", (*self.staged, json.dumps(post))),

@@ -16,10 +16,12 @@ from autopost_ingest.config import IngestConfig
 from autopost_ingest.dry_run.dry_run import DryRunner
 from autopost_ingest.dry_run.media import DryMedia
 from autopost_ingest.gateway import Gateway
+from autopost_ingest.http.post_changes import PostChangesHandler
 from autopost_ingest.http.post_status import PostStatusHandler
-from autopost_ingest.http.receive import application
+from autopost_ingest.http.receive import PostReceiver, application
 from autopost_ingest.posts.enqueue import Enqueuer
 from autopost_ingest.posts.offload import Offload
+from autopost_ingest.posts.post_gateway import PostGateway
 from autopost_ingest.posts.stored_media import StoredMedia
 from autopost_ingest.staging.assembly import downloader_of, fetcher_of, fetching
 from autopost_ingest.staging.download import Downloader
@@ -72,7 +74,9 @@ async def ingesting(
         downloads = downloader or downloader_of(config, fetcher_of(config))
         dry_runner = DryRunner(admission, gateway, DryMedia(stored_media, downloads, offload=offload))
         app = application(admission, stored_media, enqueuer, dry_runner)
-        PostStatusHandler(admission, staged_gateway).add_to(app)
+        posts, receiver = PostGateway(database), PostReceiver(admission, stored_media, enqueuer, dry_runner)
+        PostStatusHandler(admission, posts).add_to(app)
+        PostChangesHandler(admission, posts, receiver, enqueuer).add_to(app)
         try:
             async with (
                 await serve(app, config.http_host, config.http_port) as site,

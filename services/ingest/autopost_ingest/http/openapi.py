@@ -12,9 +12,11 @@ from autopost_contracts.payload import PostRequest
 from autopost_runtime.http.problem import Refusal
 
 from autopost_ingest.dry_run.answer import DryRun
-from autopost_ingest.http.openapi_answers import Accepted, Duplicate, PostRefusal, PostState, Staged, Update
+from autopost_ingest.http.openapi_answers import Accepted, Duplicate, PostRefusal, Staged, Update
 from autopost_ingest.http.openapi_examples import POSTS, UPDATES
+from autopost_ingest.http.openapi_posts import changes_of_posts, list_of_posts
 from autopost_ingest.http.openapi_publications import PUBLICATION_STRUCTS, publication_paths
+from autopost_ingest.http.post_answers import POST_STRUCTS
 
 VERSION = "1"
 TITLE = "autopost ingest"
@@ -69,10 +71,10 @@ def document() -> dict[str, Any]:
         Staged,
         Duplicate,
         DryRun,
-        PostState,
         Update,
         PostRefusal,
         Refusal,
+        *POST_STRUCTS,
         *PUBLICATION_STRUCTS,
     )
     _, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
@@ -90,7 +92,7 @@ def document() -> dict[str, Any]:
 
 def _paths() -> dict[str, Any]:
     return {
-        "/v1/posts": {"post": _post("post", "Post", SECRETS)},
+        "/v1/posts": {"post": _post("post", "Post", SECRETS), "get": list_of_posts(SECRETS)},
         "/v1/posts/{id}": {
             "parameters": [
                 {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
@@ -101,6 +103,7 @@ def _paths() -> dict[str, Any]:
                 SIGNED,
             ),
             "get": _state(),
+            **changes_of_posts(SECRETS),
         },
         "/v1/bot/max": {"post": _bot()},
         **publication_paths(SECRETS),
@@ -129,7 +132,7 @@ def _post(name: str, summary: str, security: list[dict[str, list[str]]]) -> dict
 def _state() -> dict[str, Any]:
     return {
         "operationId": "readPost",
-        "summary": "Status of a staged post; id is its post_id",
+        "summary": "What became of a post; id is that of its run, post, message or trace",
         "security": SECRETS,
         "responses": {
             "200": _answer("The status of the post.", "PostState"),

@@ -1,14 +1,13 @@
 """Response schemas of ingest for the OpenAPI document, except ``DryRun``."""
 
-from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 from autopost_runtime.http.problem import Refusal
 from msgspec import Struct
 
 from autopost_ingest.dry_run.answer import ChannelCounts
-from autopost_ingest.posts.warnings import PostWarning, ProblemGroup, TagWarning
+from autopost_ingest.posts.warnings import PostWarning, ProblemGroup
 
 
 class ApiResponse(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,21 +55,6 @@ class PostRefusal(Refusal, kw_only=True, forbid_unknown_fields=True):
     """Why no channel gets it, by cause."""
     run_id: UUID | None = None
     channels: ChannelCounts | None = None
-
-
-class PostState(ApiResponse, frozen=True, kw_only=True):
-    status: Literal["staged", "enqueued", "failed"]
-    post_id: UUID
-    run_id: UUID
-    trace_id: str | None
-    message_id: UUID | None
-    attempt: int
-    accepted_at: datetime
-    next_attempt_at: datetime | None
-    finished_at: datetime | None
-    error: dict[str, Any] | None
-    channels: ChannelCounts | None = None
-    warnings: tuple[TagWarning, ...] = ()
 
 
 class Update(ApiResponse, frozen=True, kw_only=True):

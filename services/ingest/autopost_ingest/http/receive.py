@@ -10,6 +10,7 @@ from autopost_runtime.http.server import WholeResponse
 from autopost_runtime.http.web import MIDDLEWARES, HttpProblem
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry import tracing as telemetry
+from msgspec import Struct
 
 from autopost_ingest.admission.admit import Admission, inactive, rate_limited, unknown
 from autopost_ingest.admission.refusals import refuse
@@ -18,7 +19,7 @@ from autopost_ingest.dry_run.explain import Explainer, Reach, unreachable
 from autopost_ingest.gateway import Endpoint, Verdict
 from autopost_ingest.http.openapi import serve_document
 from autopost_ingest.http.unknown_paths import name_paths
-from autopost_ingest.posts.enqueue import Enqueuer, ProfilesUnsettled
+from autopost_ingest.posts.enqueue import Admit, Enqueuer, ProfilesUnsettled
 from autopost_ingest.posts.normalize import Normalized
 from autopost_ingest.posts.routing import find_channels
 from autopost_ingest.posts.stored_media import StoredMedia
@@ -37,6 +38,15 @@ def application(
     app.router.add_post("/v1/posts/{endpoint_id}", receiver.receive)  # signed
     app.router.add_get("/openapi.json", serve_document)
     return app
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """A post that the database has decided about."""
+
+    request: PostRequest
+    normalized: Normalized
+    verdict: Verdict
+    marks: tuple[PostWarning, ...]
 
 
 class PostReceiver:
@@ -58,21 +68,31 @@ class PostReceiver:
         async with self._admission.accounted(request, endpoint):
             check_query(query, {})
             post = await self._admission.body_of(request, endpoint)
-            normalized = await self._enqueuer.offload.normalize(endpoint.workspace_id, post)
-            post = await find_channels(self._gateway, endpoint.workspace_id, post, normalized.channel_tags)
-            marks = await self._enqueuer.offload.unclosed_marks(endpoint.workspace_id, normalized.content)
-            if normalized.content.media:
-                normalized = await self._stored_media.look_up(endpoint.workspace_id, normalized)
-            await self._explainer.check(endpoint, post, normalized)
-            verdict = await self._enqueue(endpoint, post, normalized)
-        if verdict.verdict == "workspace_paused":
-            await self._admission.report_inactive(endpoint, "paused")
-        reach = await self._explainer.explain(endpoint, post, normalized, verdict)
-        return _answer(endpoint, verdict, request, normalized.tags, reach, mark_warnings(marks))
+            taken = await self.take(endpoint, post)
+        return await self.answer(request, endpoint, taken)
 
-    async def _enqueue(self, endpoint: Endpoint, post: PostRequest, normalized: Normalized) -> Verdict:
+    async def take(self, endpoint: Endpoint, post: PostRequest, admit: Admit | None = None) -> Taken:
+        """Must be called inside ``accounted``."""
+        normalized = await self._enqueuer.offload.normalize(endpoint.workspace_id, post)
+        post = await find_channels(self._gateway, endpoint.workspace_id, post, normalized.channel_tags)
+        marks = await self._enqueuer.offload.unclosed_marks(endpoint.workspace_id, normalized.content)
+        if normalized.content.media:
+            normalized = await self._stored_media.look_up(endpoint.workspace_id, normalized)
+        await self._explainer.check(endpoint, post, normalized)
+        verdict = await self._enqueue(endpoint, post, normalized, admit)
+        return Taken(request=post, normalized=normalized, verdict=verdict, marks=mark_warnings(marks))
+
+    async def answer(self, request: web.Request, endpoint: Endpoint, taken: Taken) -> WholeResponse:
+        if taken.verdict.verdict == "workspace_paused":
+            await self._admission.report_inactive(endpoint, "paused")
+        reach = await self._explainer.explain(endpoint, taken.request, taken.normalized, taken.verdict)
+        return _answer(endpoint, taken.verdict, request, taken.normalized.tags, reach, taken.marks)
+
+    async def _enqueue(
+        self, endpoint: Endpoint, post: PostRequest, normalized: Normalized, admit: Admit | None
+    ) -> Verdict:
         try:
-            return await self._enqueuer.enqueue(endpoint, post, normalized)
+            return await self._enqueuer.enqueue(endpoint, post, normalized, admit)
         except ProfilesUnsettled:
             raise HttpProblem(
                 503, "Service Unavailable", "channels are being changed, retry later", headers={"Retry-After": "1"}

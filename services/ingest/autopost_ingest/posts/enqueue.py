@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
@@ -36,6 +36,8 @@ class Decision(Protocol):
 
 AnyDecision = TypeVar("AnyDecision", bound=Decision)
 
+Admit = Callable[[Push], Awaitable[Verdict]]
+
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 ATTEMPTS = 3
@@ -67,33 +69,41 @@ class Enqueuer:
         self._staged = staged
         self.profiles = KnownProfiles()
 
-    async def enqueue(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
+    async def enqueue(
+        self, endpoint: Endpoint, request: PostRequest, normalized: Normalized, admit: Admit | None = None
+    ) -> Verdict:
+        """``admit`` stands in for the batched admission, where the call is another one."""
         if telemetry.exporting():
             with telemetry.tracer().start_as_current_span("enqueue") as span:
                 span.set_attribute("autopost.workspace_id", str(endpoint.workspace_id))
-                verdict = await self._take(endpoint, request, normalized)
+                verdict = await self._take(endpoint, request, normalized, admit)
                 span.set_attribute("autopost.verdict", verdict.verdict)
         else:
-            verdict = await self._take(endpoint, request, normalized)
+            verdict = await self._take(endpoint, request, normalized, admit)
         if verdict.enqueued:
             self.wake_dispatchers(endpoint.workspace_id)
         return verdict
 
-    def _take(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Awaitable[Verdict]:
+    def _take(
+        self, endpoint: Endpoint, request: PostRequest, normalized: Normalized, admit: Admit | None
+    ) -> Awaitable[Verdict]:
+        admit = admit or partial(self._batcher.admit, endpoint)
         media = normalized.content.media
         if media and any(medium.url is not None for medium in media):
-            return self._stage(endpoint, request, normalized)
-        return self._admit(endpoint, request, normalized)
+            return self._stage(request, normalized, admit)
+        return self._admit(endpoint.workspace_id, request, normalized, admit)
 
-    def _admit(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Awaitable[Verdict]:
+    def _admit(
+        self, workspace: WorkspaceId, request: PostRequest, normalized: Normalized, admit: Admit
+    ) -> Awaitable[Verdict]:
         payload_hash = payload_hash_of(request)
 
-        def admit(post: dict[str, Any], again: bool) -> Awaitable[Verdict]:
-            return self._batcher.admit(endpoint, Push(post=encoded(post), payload_hash=payload_hash, past_gate=again))
+        def ask(post: dict[str, Any], again: bool) -> Awaitable[Verdict]:
+            return admit(Push(post=encoded(post), payload_hash=payload_hash, past_gate=again))
 
-        return self.with_renderings(endpoint.workspace_id, request, normalized, admit)
+        return self.with_renderings(workspace, request, normalized, ask)
 
-    async def _stage(self, endpoint: Endpoint, request: PostRequest, normalized: Normalized) -> Verdict:
+    async def _stage(self, request: PostRequest, normalized: Normalized, admit: Admit) -> Verdict:
         """Store the whole request; the post is created from it when its media is fetched."""
         if self._staged is None:
             place = next(place for place, medium in enumerate(normalized.content.media) if medium.url is not None)
@@ -102,7 +112,7 @@ class Enqueuer:
             )
         post = post_of(request, normalized) | {"request": msgspec.to_builtins(request)}
         push = Push(post=encoded(post), payload_hash=payload_hash_of(request))
-        verdict = await self._batcher.admit(endpoint, push)
+        verdict = await admit(push)
         self._staged.set()
         return verdict
 

@@ -1,7 +1,7 @@
 """Ingest's database calls for staged posts: one method per function, no other SQL."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal, NewType
 from uuid import UUID
 
@@ -54,22 +54,6 @@ class MediaFetch(Struct, frozen=True, kw_only=True):
     size_bytes: int | None = None
 
 
-class StagedPostState(Struct, frozen=True, kw_only=True):
-    """Row of ``read_staged_post``."""
-
-    post_id: PostId
-    status: Literal["staged", "fetching", "enqueued", "failed"]
-    run_id: RunId
-    trace_id: str | None
-    message_id: UUID | None
-    attempt: int
-    next_attempt_at: datetime | None
-    error: dict[str, Any] | None
-    stats: dict[str, Any] | None
-    created_at: datetime
-    finished_at: datetime | None
-
-
 FailVerdict = Literal["staged", "failed", "enqueued", "stale"]
 """Result of ``fail_staged_post``; ``enqueued`` when it was already finished."""
 
@@ -105,10 +89,6 @@ class StagedGateway:
             "SELECT fail_staged_post($1, $2, $3, $4, $5, $6)", *_fence(post), error, max_attempts, wait
         )
         return verdict
-
-    async def read_staged_post(self, workspace: WorkspaceId, post_id: UUID) -> StagedPostState | None:
-        row = await self._database.fetchrow("SELECT * FROM read_staged_post($1, $2)", workspace, post_id)
-        return None if row is None else convert(dict(row), StagedPostState)
 
     async def take_media_fetch(self, post: StagedPost, url_hash: str) -> MediaFetch:
         row = await self._database.fetchrow("SELECT * FROM take_media_fetch($1, $2, $3, $4)", *_fence(post), url_hash)
