@@ -57,6 +57,7 @@ BEGIN
         WHERE d.workspace_id = t.workspace_id
           AND d.delivery_id = t.delivery_id
           AND d.status IN ('queued', 'retry')
+          AND (d.scheduled_for IS NULL OR d.scheduled_for <= p_now + p_tolerance) -- not rescheduled meanwhile
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS d;
     IF coalesce(cardinality(places), 0) < cardinality(_chosen.taken) THEN
