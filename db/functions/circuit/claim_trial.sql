@@ -103,6 +103,7 @@ BEGIN
     WHERE d.workspace_id = p_workspace_id
       AND d.delivery_id = _channel.delivery_id
       AND d.status IN ('queued', 'retry')
+      AND (d.scheduled_for IS NULL OR d.scheduled_for <= _now + p_tolerance) -- not rescheduled meanwhile
     FOR NO KEY UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN;
