@@ -252,7 +252,11 @@ class TestTooManyUpdatesOfOneChat:
             "UPDATE bot_settings SET chat_per_minute = 2, texts = jsonb_build_object('flood', 'Later.')"
         )
 
-        answers = [await store(bot, f"mid.{number}") for number in range(5)]
+        answers = [await store(bot, f"mid.{number}") for number in range(2)]
+        await bot.tenant.db.execute("UPDATE bot_chats SET due_at = NULL")  # the bot keeps up
+        answers.append(await store(bot, "mid.2"))
+        assert (await chat(bot))["due_at"] is not None
+        answers += [await store(bot, f"mid.{number}") for number in range(3, 5)]
         await bot.tenant.db.execute("UPDATE bot_chats SET minute_started_at = now() - interval '61 seconds'")
         answers += [await store(bot, f"mid.9{number}") for number in range(4)]
 

@@ -29,7 +29,9 @@ async def test_updates_come_in_the_order_of_the_provider(bot: Bot) -> None:
 
 
 async def test_each_take_gives_as_many_as_asked_and_the_rest_afterwards(bot: Bot) -> None:
-    keys = [await bot.arrive() for _ in range(3)]
+    first, second, third = 1_700_000_000_000, 1_700_000_001_000, 1_700_000_002_000
+    by_time = {ms: await bot.arrive(ms=ms) for ms in (third, first, second)}
+    keys = [by_time[ms] for ms in (first, second, third)]
     handled = []
     for _ in range(3):
         [taken] = await bot.take()
