@@ -54,6 +54,8 @@ class Counts(Struct, frozen=True, kw_only=True):
     bot_updates: int = 5
     """Of each chat."""
     idle_chats: int = 1_000_000
+    drained_by_turns: int = 80_000
+    """With the trigger of publications and without: many, because little is lost by it."""
     published: int = 100
     """Publications of which each has a moment of its own."""
     due_at_once: int = 1_000
@@ -90,6 +92,7 @@ QUICK = Counts(
     started=3_000,
     bot_updates=2,
     idle_chats=100_000,
+    drained_by_turns=40_000,
     published=20,
     due_at_once=200,
     tenant_repetitions=1,

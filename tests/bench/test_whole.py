@@ -25,7 +25,7 @@ counts = Counts(
     procrastinate_jobs=20, anchor=second, backlog=600, long_backlog=4_000, history=400, blocked=200, sampled=200,
     watched=second, snapshot_drained=240, slot_repetitions=1, slot_period=6 * second, slot_stop=second, called=240,
     replicas_drained=240, latencies=5, posted=20, posted_to_one=70, idle_streams=60, busy_streams=30, fanned_out=2,
-    started=130, bot_chats=2, bot_updates=1, idle_chats=300, published=3,
+    started=130, bot_chats=2, bot_updates=1, idle_chats=300, published=3, drained_by_turns=240,
     due_at_once=12,
 )
 sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(run((sys.argv[1],), counts))))

@@ -53,7 +53,7 @@ async def _drained(server: BenchServer, name: str) -> dict[str, float]:
         if name == "without":
             async with connected(tenant.url) as connection:
                 await connection.execute(DROP_TRIGGER)
-        return {f"publications.drain.{name}": await drain(tenant, server.counts.drained // TURNS_EACH)}
+        return {f"publications.drain.{name}": await drain(tenant, server.counts.drained_by_turns // TURNS_EACH)}
 
 
 async def _lateness(server: BenchServer, figures: Figures) -> None:
