@@ -79,7 +79,7 @@ BEGIN
     _groups := lock_rate_groups(_workspaces, false, p_now);
     _now := coalesce(p_now, clock_timestamp()); -- read after the rate groups are locked
     _chosen := choose_deliveries(_groups, p_limit, p_most, 0, p_tolerance, _now);
-    PERFORM note_turns(_chosen.workspaces, _now, interval '250 milliseconds');
+    PERFORM note_turns(_chosen.workspaces, _now, interval '1 second');
 
     RETURN QUERY
     SELECT NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::uuid, NULL::timestamptz,
@@ -89,7 +89,7 @@ BEGIN
                    SELECT json_object_agg(t.workspace_id, json_build_object(
                               'due_in', CASE WHEN t.next_due_at < 'infinity'
                                              THEN date_part('epoch', t.next_due_at - clock_timestamp()) END,
-                              'looked', t.workspace_id = ANY (_chosen.looked_in),
+                              'looked', coalesce(t.workspace_id = ANY (_chosen.looked_in), false),
                               'alone', t.workspace_id = ANY (_alone)))
                    FROM due_times(_workspaces || _alone) AS t
                ),

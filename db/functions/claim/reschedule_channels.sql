@@ -15,7 +15,8 @@
 --
 -- What it gave, four times that if it has more, is what the next claim expects of it: see ready_channels.
 --
--- Five times a second the low_water of a channel rises to the first row that waits in it. That too happens only under
+-- Five times a second the low_water of a channel rises to the first row that waits in it, every five seconds that of one
+-- which gives few at a time: there are few old index entries to skip, and the lock is dear. That too happens only under
 -- FOR UPDATE on its channel_due, by a statement that starts after the lock: a transaction that adds a delivery there
 -- holds it FOR KEY SHARE and has read the low_water of that moment.
 --
@@ -36,19 +37,23 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_has
 AS $$
 DECLARE
     _most CONSTANT int := 32; -- so that channels with a backlog still take turns
+    _some CONSTANT int := 4;
+    _often CONSTANT interval := '200 milliseconds';
+    _seldom CONSTANT interval := '5 seconds';
     _count CONSTANT int := cardinality(p_channels);
     _closable boolean[];
     _full boolean[] := array_fill(false, ARRAY[_count]);
 BEGIN
     SELECT array_agg(d.held IS TRUE ORDER BY p.nth)
     INTO _closable
-    FROM unnest(p_workspaces, p_channels, p_more) WITH ORDINALITY AS p (workspace_id, channel_id, more, nth)
+    FROM unnest(p_workspaces, p_channels, p_counts, p_more)
+        WITH ORDINALITY AS p (workspace_id, channel_id, taken, more, nth)
     LEFT JOIN LATERAL (
         SELECT true AS held
         FROM channel_due d
         WHERE d.workspace_id = p.workspace_id
           AND d.channel_id = p.channel_id
-          AND (NOT p.more OR d.swept_at < p_now - interval '200 milliseconds')
+          AND (NOT p.more OR d.swept_at < p_now - CASE WHEN p.taken < _some THEN _seldom ELSE _often END)
         FOR UPDATE SKIP LOCKED
     ) AS d ON true;
     IF true = ANY (p_tight) THEN
@@ -131,7 +136,8 @@ BEGIN
                        ORDER BY q.sort_at, q.delivery_id
                        OFFSET p.taken
                    ) AS has_work,
-                   CASE WHEN p.is_closable AND was.swept_at < p_now - interval '200 milliseconds' THEN (
+                   CASE WHEN p.is_closable AND was.swept_at < p_now - CASE WHEN p.taken < _some THEN _seldom ELSE _often END
+                   THEN (
                        SELECT q.sort_at
                        FROM delivery_queue q
                        WHERE q.workspace_id = p.workspace_id

@@ -11,7 +11,8 @@
 -- limit, most              how many deliveries of one workspace, and of all of them together
 -- taken_in, taken, slots   the deliveries in order: workspace, delivery and slot of each
 -- counts                   row by row, for the given channels: how many deliveries were taken
--- more, tight              the same: whether more waits, and whether max_parallel leaves no place
+-- more, tight              the same: whether more waits, and whether max_parallel leaves no place until its own rate
+--                          has another slot
 -- Changes   channels.next_allowed_at, platform_limits.next_allowed_at; only gates that gave a slot are written
 -- Locks     none: the caller holds the groups and the channels
 CREATE OR REPLACE FUNCTION assign_slots(
@@ -141,14 +142,14 @@ BEGIN
     ), looked_at AS MATERIALIZED (
         -- Grouped, not joined: a planner that estimates one row for each side would compare each with each.
         SELECT l.channel, sum(l.taken)::int AS taken, sum(l.waits) > sum(l.taken) AS more,
-               coalesce(max(l.free) <= sum(l.taken), false) AS tight
+               coalesce(max(l.free) <= sum(l.taken), false) AND bool_or(l.closes) IS NOT TRUE AS tight
         FROM (
-            SELECT n AS channel, 0 AS taken, 0 AS waits, NULL::int AS free
+            SELECT n AS channel, 0 AS taken, 0 AS waits, NULL::int AS free, NULL::boolean AS closes
             FROM generate_series(1, cardinality(p_channels)) AS n
             UNION ALL
-            SELECT o.channel, 0, cardinality(o.waiting), o.free FROM open_channels o
+            SELECT o.channel, 0, cardinality(o.waiting), o.free, NULL FROM open_channels o
             UNION ALL
-            SELECT s.channel, s.taken, 0, NULL FROM served s
+            SELECT s.channel, s.taken, 0, NULL, s.is_limited AND s.gate > p_now FROM served s
         ) AS l
         GROUP BY l.channel
         ORDER BY l.channel

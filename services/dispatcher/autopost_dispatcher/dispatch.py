@@ -213,9 +213,10 @@ def _unexpected(job: SendJob, exc: Exception) -> Failed | Released:
 async def poll(schedule: ClaimSchedule, due: DueWorkspaces, interval: timedelta, stopping: asyncio.Event) -> None:
     """Find due workspaces that no wakeup announced. The first poll runs at once, for work that waited for a start."""
     while not stopping.is_set():
+        schedule.poll_begins()
         try:
             for workspace, delay in await due.due_workspaces():
-                schedule.wake_in(workspace, delay)
+                schedule.polled(workspace, delay)
         except Exception as exc:
             polls_failed.add(1)
             get_logger().warning("poll.failed", exc_info=None if is_retryable(exc) else exc, error=error_name(exc))

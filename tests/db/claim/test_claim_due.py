@@ -42,6 +42,20 @@ async def test_each_workspace_gets_what_it_would_get_alone(database):
         await consistent(database.pool, tenant.workspace, None)
 
 
+async def test_where_every_rate_is_used_up_it_says_so_and_nothing_else(database):
+    """As after a poll: the slots were given between its answer and this claim."""
+    among = await tenants(database.pool, 2)
+    for tenant in among:
+        await limited(tenant)
+    await claim_due(database.pool, among)
+
+    again = await claim_due(database.pool, among)
+
+    assert again.rows == []
+    assert [again.workspaces[tenant.workspace]["looked"] for tenant in among] == [False, False]
+    assert all(again.workspaces[tenant.workspace]["due_in"] > 0 for tenant in among)
+
+
 async def test_one_token_and_one_lease_are_for_the_whole_call(database):
     among = await tenants(database.pool, 3)
     for tenant in among:

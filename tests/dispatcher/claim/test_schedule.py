@@ -87,6 +87,24 @@ async def test_a_timer_that_is_already_due_does_not_wait() -> None:
     assert await schedule.next() == A
 
 
+async def test_a_poll_says_nothing_new_of_a_workspace_in_which_a_claim_began_meanwhile() -> None:
+    schedule = ClaimSchedule()
+    schedule.wake(A)
+    await schedule.next()
+    schedule.poll_begins()
+    schedule.done(A)
+    schedule.wake(B)
+    await schedule.next()
+    for one in (A, B, C):
+        schedule.polled(one, NOW)
+
+    assert await schedule.next() == C
+    assert schedule.ready() == 0
+    schedule.poll_begins()
+    schedule.polled(A, NOW)
+    assert await schedule.next() == A
+
+
 async def test_closing_ends_every_waiting_claimer() -> None:
     schedule = ClaimSchedule()
     claimers = [asyncio.create_task(schedule.next()) for _ in range(3)]

@@ -24,6 +24,7 @@ from opentelemetry.trace import Link
 
 from autopost_dispatcher.claim.batch_size import BatchSize
 from autopost_dispatcher.claim.lease import Lease
+from autopost_dispatcher.claim.other_replicas import OtherReplicas
 from autopost_dispatcher.claim.schedule import ClaimSchedule, Serves
 from autopost_dispatcher.gateway import NEVER, Claim, Claimed, ClaimedDue, Gateway, Look
 
@@ -37,6 +38,7 @@ Answer = TypeVar("Answer", Claimed, ClaimedDue)
 
 SKIPPED_PAUSE = 0.005
 """Seconds. The same after a claim over many workspaces."""
+SOONEST = 0.001
 
 claim_seconds = metrics.histogram("autopost_claim_seconds", "How long claim_deliveries took.")
 
@@ -91,6 +93,7 @@ class Claimer:
         self._aside = SetAside("claim", gateway)
         self._left_out: set[WorkspaceId] = set()
         """By the last claim over many workspaces: only a claim there alone can end their pauses."""
+        self._others = OtherReplicas()
         self._lost_claims: dict[WorkspaceId, float] = {}
         """By workspace, the start of a claim whose answer was lost: no worker has its deliveries."""
 
@@ -140,6 +143,7 @@ class Claimer:
                 for workspace in workspaces:
                     self._schedule.wake_in(workspace, _away_pause())
                 return
+            get_logger().warning("claim.divided", workspaces=len(workspaces), error=error_name(exc))
             half = len(workspaces) // 2
             for part in (workspaces[:half], workspaces[half:]):
                 await self._claim_in_all(part, tolerance)
@@ -167,11 +171,19 @@ class Claimer:
             self._left_out.add(workspace)
             self._schedule.again(workspace)
         elif look.due_in is None:
-            return
-        elif look.due_in <= 0 and was_served:
-            self._schedule.again(workspace)
+            self._others.forget(workspace)
+        elif was_served:
+            self._others.serves(workspace, look.due_in)
+            if look.due_in <= 0:
+                self._schedule.again(workspace)
+            else:
+                self._schedule.wake_after(workspace, max(look.due_in, SOONEST))
+        elif look.looked:
+            self._schedule.wake_after(workspace, max(look.due_in, SOONEST))
+        elif look.due_in <= 0:
+            self._schedule.wake_after(workspace, SKIPPED_PAUSE)
         else:
-            self._schedule.wake_after(workspace, max(look.due_in, SKIPPED_PAUSE if not look.looked else 0.001))
+            self._schedule.wake_after(workspace, self._others.was_before(workspace, look.due_in))
 
     async def _try_turn(self, workspace: WorkspaceId) -> None:
         started = time.monotonic()

@@ -42,6 +42,8 @@ class ClaimSchedule:
         self._timers: list[tuple[float, WorkspaceId]] = []
         self._due_at: dict[WorkspaceId, float] = {}
         self._busy: set[WorkspaceId] = set()
+        self._taken: set[WorkspaceId] = set()
+        """Since the last poll began."""
         self._unchecked: set[WorkspaceId] = set()
         self._changed = asyncio.Event()
         self._closed = False
@@ -71,6 +73,14 @@ class ClaimSchedule:
     def wake_in(self, workspace: WorkspaceId, delay: timedelta) -> None:
         """The earliest time counts; the claim at that time finds the next one."""
         self.wake_after(workspace, delay.total_seconds())
+
+    def poll_begins(self) -> None:
+        self._taken = set(self._busy)
+
+    def polled(self, workspace: WorkspaceId, delay: timedelta) -> None:
+        """The poll found something to claim there. If a claim has begun since, that one knows better."""
+        if workspace not in self._taken:
+            self.wake_in(workspace, delay)
 
     def wake_after(self, workspace: WorkspaceId, seconds: float) -> None:
         at = time.monotonic() + seconds
@@ -135,6 +145,7 @@ class ClaimSchedule:
         for _, workspace in zip(range(limit), free, strict=False):
             del queue[workspace]
             self._busy.add(workspace)
+            self._taken.add(workspace)
             yield workspace
 
     def _is_due_soon(self, workspace: WorkspaceId) -> bool:
