@@ -93,7 +93,7 @@ BEGIN
         low_water = coalesce(s.first_waiting, d.low_water),
         swept_at = CASE WHEN s.first_waiting IS NULL THEN d.swept_at ELSE p_now END
     FROM (
-        SELECT p.workspace_id, p.channel_id,
+        SELECT was.place,
                p.is_full AND has_work AND c.opens_at <= p_now AS waits_for_place,
                CASE
                    WHEN c.opens_at > p_now THEN c.opens_at
@@ -111,7 +111,7 @@ BEGIN
         FROM unnest(p_workspaces, p_channels, p_counts, p_more, _closable, _full)
             AS p (workspace_id, channel_id, taken, more, is_closable, is_full)
         CROSS JOIN LATERAL ( -- a row that another transaction makes due stays due
-            SELECT d.next_due_at, d.low_water, d.swept_at
+            SELECT d.ctid AS place, d.next_due_at, d.low_water, d.swept_at
             FROM channel_due d
             WHERE d.workspace_id = p.workspace_id
               AND d.channel_id = p.channel_id
@@ -162,8 +162,7 @@ BEGIN
             LIMIT 1
         ) AS sleeper ON true
     ) AS s
-    WHERE d.workspace_id = s.workspace_id
-      AND d.channel_id = s.channel_id
+    WHERE d.ctid = s.place
       AND ((d.next_due_at, d.waits_for_place, d.expected_batch) IS DISTINCT FROM (s.next_due_at, s.waits_for_place, s.expected_batch)
            OR s.first_waiting IS NOT NULL);
 END $$;

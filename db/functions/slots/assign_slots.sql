@@ -1,4 +1,5 @@
--- assign_slots(workspaces, channels, groups, limit, most, tolerance, now) -> the deliveries to send, each with its slot
+-- assign_slots(workspaces, channels, groups, rows, dues, low_waters, limit, most, tolerance, now)
+-- -> the deliveries to send, each with its slot
 --
 -- Chooses under the rates of the channels and of their rate groups, then advances the gates of both. Order: the first
 -- delivery of each channel, then the second of each, and so on; among equals the channel that was served longest ago
@@ -7,7 +8,7 @@
 --
 -- A publication is the last that its channel gives to a claim, and closes it for longer: see publication_step.
 --
--- workspaces, channels, groups   of ready_channels, row by row
+-- workspaces, channels, groups, rows, dues, low_waters   of ready_channels, row by row
 -- limit, most              how many deliveries of one workspace, and of all of them together
 -- taken_in, taken, slots   the deliveries in order: workspace, delivery and slot of each
 -- counts                   row by row, for the given channels: how many deliveries were taken
@@ -19,6 +20,9 @@ CREATE OR REPLACE FUNCTION assign_slots(
     p_workspaces uuid[],
     p_channels uuid[],
     p_groups tid[],
+    p_rows tid[],
+    p_dues timestamptz[],
+    p_low_waters timestamptz[],
     p_limit int,
     p_most int,
     p_tolerance interval,
@@ -41,22 +45,22 @@ BEGIN
                row_number() OVER (ORDER BY o.next_due_at, o.workspace_id, o.channel_id) AS turn,
                q.waiting, array_position(q.slow, true) AS slow_nth
         FROM (
-            SELECT p.nth AS channel, p.workspace_id, p.channel_id, c.place, c.base, c.step, d.next_due_at, d.low_water,
+            SELECT p.nth AS channel, p.workspace_id, p.channel_id, c.place, c.base, c.step, p.next_due_at, p.low_water,
                    p.group_place, g.base AS group_base, g.step AS group_step, g.room AS group_room,
                    c.max_parallel - f.flying AS free,
                    least(c.max_parallel - f.flying, p.share, c.room, g.room) AS places
             FROM (
                 SELECT p.*, (p_limit + count(*) OVER w - 1) / count(*) OVER w AS share
-                FROM unnest(p_workspaces, p_channels, p_groups)
-                    WITH ORDINALITY AS p (workspace_id, channel_id, group_place, nth)
+                FROM unnest(p_workspaces, p_channels, p_groups, p_rows, p_dues, p_low_waters)
+                    WITH ORDINALITY
+                    AS p (workspace_id, channel_id, group_place, place, next_due_at, low_water, nth)
                 WINDOW w AS (PARTITION BY p.workspace_id)
             ) AS p
-            CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
+            CROSS JOIN LATERAL ( -- each by place, whatever the planner estimates
                 SELECT c.ctid AS place, c.platform, c.rate_group, c.max_parallel, gate.base, gate.step, gate.room
                 FROM channels c
                 CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, p_now, p_tolerance) AS gate
-                WHERE c.workspace_id = p.workspace_id
-                  AND c.channel_id = p.channel_id
+                WHERE c.ctid = p.place
                   AND gate.room > 0
                   AND channel_opens_at(c, p_now) <= p_now
                 OFFSET 0
@@ -68,13 +72,6 @@ BEGIN
                 WHERE g.ctid = p.group_place
                 OFFSET 0
             ) AS g
-            CROSS JOIN LATERAL (
-                SELECT d.next_due_at, d.low_water
-                FROM channel_due d
-                WHERE d.workspace_id = p.workspace_id
-                  AND d.channel_id = p.channel_id
-                OFFSET 0
-            ) AS d
             CROSS JOIN LATERAL (
                 SELECT coalesce(sum(CASE k.side WHEN 'started' THEN k.total ELSE -k.total END), 0)::int AS flying
                 FROM channel_counters k

@@ -60,6 +60,7 @@ class Dispatch:
         """By platform, those that wait for a place in its share."""
         self._running: dict[SendJob, asyncio.Task[None]] = {}
         self._running_on: Counter[str] = Counter()
+        self._running_in: Counter[WorkspaceId] = Counter()
         self._failures: dict[DeliveryId, Failed] = {}
         """Failures of deliveries that only wait for their raw answer to be stored."""
         self.has_room = asyncio.Event()
@@ -82,6 +83,9 @@ class Dispatch:
         since = time.monotonic() - seconds
         for jobs in self._waiting_jobs.values():
             yield from (job.claim.group for job in jobs if job.asked_at < since)
+
+    def has_calls(self, workspace: WorkspaceId) -> bool:
+        return workspace in self._running_in
 
     def make_room(self) -> None:
         """Resume claiming once several have ended: a claim costs the same for one delivery and for a hundred."""
@@ -144,11 +148,16 @@ class Dispatch:
             self._waiting_jobs[platform].append(job)
             return False
         self._running_on[platform] += 1
+        self._running_in[job.claim.workspace_id] += 1
         return True
 
     def _leave_place(self, job: SendJob) -> None:
         platform = job.claim.channel.platform
         self._running_on[platform] -= 1
+        workspace = job.claim.workspace_id
+        self._running_in[workspace] -= 1
+        if not self._running_in[workspace]:
+            del self._running_in[workspace]
         if waiting := self._waiting_jobs.get(platform):
             self._pending.appendleft(waiting.popleft())
             self._start_more()

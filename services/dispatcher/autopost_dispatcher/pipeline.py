@@ -53,9 +53,10 @@ async def pipeline(
 ) -> AsyncIterator[Dispatch]:
     """On exit: stops claiming, waits for calls in flight and commits their outcomes, so that no lease is left."""
     calls = Calls()
+    slots = Slots(gateway, service.stopping, calls)
     context = SendContext(
         progress=gateway,
-        slots=Slots(gateway, service.stopping, calls),
+        slots=slots,
         calls=calls,
         uploads=UploadCache(gateway, store),
         bots=Bots(gateway),
@@ -103,6 +104,8 @@ async def pipeline(
         known=dispatch.known,
         is_blocked=committer.is_blocked,
         late=LATE,
+        missed=lambda: slots.missed,
+        has_calls=dispatch.has_calls,
     )
     prober = Prober(
         gateway,

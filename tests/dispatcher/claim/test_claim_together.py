@@ -259,8 +259,24 @@ async def test_the_longer_a_claim_takes_the_fewer_and_the_younger_are_its_slots(
     assert size.now == LEAST
     assert size.tolerance.total_seconds() < 0.05 - LONG * 2
 
-    for _ in range(20):
+    for _ in range(40):
         with size.measured(size.now):
             pass
     assert size.now == MOST
+    assert size.tolerance.total_seconds() == pytest.approx(OLDEST, abs=0.005)
+
+
+def test_while_calls_are_late_slots_must_be_younger() -> None:
+    missed = 0
+    size = BatchSize(ClaimSchedule(), 0.05, lambda: missed)
+    for _ in range(5):
+        missed += 3
+        with size.measured(1):
+            pass
+    while_late = size.tolerance.total_seconds()
+    for _ in range(100):
+        with size.measured(1):
+            pass
+
+    assert while_late < OLDEST
     assert size.tolerance.total_seconds() == pytest.approx(OLDEST, abs=0.005)

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from autopost_contracts.ids import WorkspaceId
 from autopost_dispatcher.claim.batch_size import OLDEST
-from autopost_dispatcher.claim.other_replicas import BEHIND, OtherReplicas
+from autopost_dispatcher.claim.other_replicas import AFTER, BEHIND, FAR_BEHIND, OtherReplicas
 
 A, B = WorkspaceId(UUID(int=1)), WorkspaceId(UUID(int=2))
 
@@ -35,7 +35,21 @@ def test_what_has_nothing_to_send_is_forgotten() -> None:
     others.was_before(A, 0.0)
     others.forget(A)
 
-    assert (others._due, others._stands_back) == ({}, set())
+    assert (others._due, others._lost) == ({}, {})
+
+
+@pytest.mark.parametrize(("has_calls", "behind"), [(False, FAR_BEHIND), (True, BEHIND)])
+def test_after_many_slots_of_another_it_looks_seldom_unless_its_own_calls_took_them(
+    has_calls: bool, behind: float
+) -> None:
+    others = OtherReplicas(lambda _: has_calls)
+    others.serves(A, 0.0)
+
+    waits = [others.was_before(A, 0.0) for _ in range(AFTER + 1)]
+
+    assert waits == pytest.approx([BEHIND] * AFTER + [behind])
+    others.serves(A, 0.0)
+    assert others.was_before(A, 0.0) == pytest.approx(BEHIND)
 
 
 def test_standing_back_loses_no_slot() -> None:

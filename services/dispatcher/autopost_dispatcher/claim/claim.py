@@ -75,8 +75,12 @@ class Claimer:
         known: Callable[[WorkspaceId], Sequence[ClaimToken]],
         is_blocked: Callable[[WorkspaceId], bool] = lambda _: False,
         late: float = 0.05,
+        missed: Callable[[], int] = lambda: 0,
+        has_calls: Callable[[WorkspaceId], bool] = lambda _: True,
     ) -> None:
-        """``late``: how many seconds after its slot a call may be made."""
+        """``late``: how many seconds after its slot a call may be made; ``missed``: how many calls were later;
+        ``has_calls``: whether deliveries are under way in that workspace.
+        """
         self._gateway = gateway
         self._schedule = schedule
         self._bus = bus
@@ -90,10 +94,11 @@ class Claimer:
         self._known = known
         self._is_blocked = is_blocked
         self._late = late
+        self._missed = missed
         self._aside = SetAside("claim", gateway)
         self._left_out: set[WorkspaceId] = set()
         """By the last claim over many workspaces: only a claim there alone can end their pauses."""
-        self._others = OtherReplicas()
+        self._others = OtherReplicas(has_calls)
         self._lost_claims: dict[WorkspaceId, float] = {}
         """By workspace, the start of a claim whose answer was lost: no worker has its deliveries."""
 
@@ -102,7 +107,7 @@ class Claimer:
 
         A workspace whose claim fails is set aside; the others continue.
         """
-        size = BatchSize(self._schedule, self._late)
+        size = BatchSize(self._schedule, self._late, self._missed)
         while workspaces := await self._schedule.next_batch(size.now, serves):
             await self._has_room.wait()
             try:

@@ -40,7 +40,7 @@ CONFLICTS = 2
 """How often a batch is retried after a conflict with another transaction."""
 FEW = 20
 """Outcomes of one workspace up to which they are committed together with those of others."""
-INTERVAL = 0.012
+INTERVAL = 0.016
 """Seconds between the starts of two commits while many workspaces are busy: a commit has a fixed cost."""
 BUSY = 4
 """Workspaces."""

@@ -55,6 +55,8 @@ class Slots:
         self._pace = CallPacer()
         self._cooldowns: dict[tuple[UUID, str, str], Cooldown] = {}
         """By rate group: the wait that the platform requested."""
+        self.missed = 0
+        """How many slots passed before their call could be made."""
 
     def cool(self, claim: Claim, wait: timedelta) -> None:
         """Stop calls of the rate group for the requested time. Other processes learn it from the commit."""
@@ -131,6 +133,7 @@ class Slots:
                 self.check(job, call_time)
                 if not has_missed(job.claim.channel.pace, slot.at):  # the process may have stalled during the wait
                     return
+            self.missed += 1
             slot = await self._take(job, group_only, missed=slot)
         raise EndDelivery(Released())
 
