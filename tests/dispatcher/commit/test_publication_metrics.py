@@ -109,15 +109,16 @@ async def test_a_post_counts_for_none_of_them(gateway: Gateway, publisher: Publi
 
 
 class Types:
-    def __init__(self, *, away: bool = False) -> None:
+    def __init__(self, error_type: str = "platform", *, away: bool = False) -> None:
         self.asked: list[str] = []
+        self.error_type = error_type
         self.away = away
 
     async def publication_error_type(self, code: str) -> str:
         self.asked.append(code)
         if self.away:
             raise OSError
-        return "platform"
+        return self.error_type
 
 
 FAILED = Failed.transient(Scope.PLATFORM, "http_500")
@@ -136,7 +137,21 @@ async def test_only_the_first_call_is_late(outcome: Outcome | Released, attempt:
     await PublicationMetrics(Types()).count([ended], ())
 
     text = metrics.render().decode()
-    assert (f"autopost_publication_lateness_seconds_sum {late}" in text) == (late is not None)
+    told = [
+        line.split()[-1] for line in text.splitlines() if line.startswith("autopost_publication_lateness_seconds_sum")
+    ]
+    assert told == ([] if late is None else [str(late)])
+
+
+@pytest.mark.parametrize(("error_type", "bugs"), [("content", 2), ("platform", 0)])
+async def test_content_that_was_approved_and_is_refused_counts_as_a_bug(error_type: str, bugs: int) -> None:
+    ended = [FinishedDelivery(claim(publication=FACTS), Failed.permanent(Scope.DELIVERY, "message_too_long"))] * 2
+
+    await PublicationMetrics(Types(error_type)).count(ended, ())
+
+    counted = "autopost_publications_approved_but_refused_total"
+    lines = [line for line in metrics.render().decode().splitlines() if line.startswith(counted)]
+    assert sum(float(line.split()[-1]) for line in lines) == bugs
 
 
 async def test_a_stale_outcome_counts_for_nothing() -> None:

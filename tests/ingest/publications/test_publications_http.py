@@ -295,6 +295,7 @@ async def test_a_body_that_is_no_publication_is_refused_and_nothing_is_stored(cl
         ({"timezone": "../../etc/passwd"}, "timezone"),
         ({"timezone": "Europe"}, "timezone"),
         ({"late_after": "PT0S"}, "late_after"),
+        ({"owner": "http://shop.example/hook"}, "owner"),
         ({"late_after": "P9999D"}, "late_after"),
         ({"channel_id": str(uuid4())}, "channel_id"),
         ({"creative_draft": {"media": [{"type": "photo"}]}}, "creative_draft.media[0]"),

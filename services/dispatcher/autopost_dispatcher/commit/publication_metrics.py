@@ -12,12 +12,18 @@ from autopost_dispatcher.commit.finished import FinishedDelivery
 from autopost_dispatcher.gateway import PublicationFacts
 
 UNKNOWN = "unknown"
+CONTENT = "content"
+"""The error type of text, markup, buttons and files that the platform does not take."""
 
 published_total = metrics.counter(
     "delivery_post_scheduler_published_total", "Publications that were published, by kind of media."
 )
 errors_total = metrics.counter(
     "delivery_post_scheduler_errors_total", "Attempts to publish that failed, by type of error."
+)
+approved_but_refused_total = metrics.counter(
+    "autopost_publications_approved_but_refused_total",
+    "Publications whose content was refused although it was approved: a check of ours is missing.",
 )
 send_seconds = metrics.histogram(
     "delivery_post_scheduler_send_duration_seconds", "How long attempts to publish took, by kind of media."
@@ -49,7 +55,10 @@ class PublicationMetrics:
             case Sent():
                 published_total.add(1, kind)
             case Failed(code=code):
-                errors_total.add(1, {"error_type": await self._type_of(code)})
+                error_type = await self._type_of(code)
+                errors_total.add(1, {"error_type": error_type})
+                if error_type == CONTENT:
+                    approved_but_refused_total.add(1)
             case _:
                 return
         send_seconds.record(ended.seconds, kind)
