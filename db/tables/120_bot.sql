@@ -87,7 +87,8 @@ CREATE TABLE bot_chats (
     -- The customer of a dialog.
     user_id text,
     chat_type text,
-    -- From when on the bot has something to do here: an update to answer, or a reply to send. Null: nothing.
+    -- From when on the bot has something to do here: an update to answer, or a reply to send. Null: nothing. A take leaves
+    -- it as it is: then it changes no index, and who dies leaves the chat due.
     due_at timestamptz,
     -- A fresh token for each take, so what a worker does after its lease is refused.
     lease_token uuid,
@@ -193,7 +194,8 @@ WHERE sent_at IS NOT NULL OR failed_at IS NOT NULL;
 
 CREATE INDEX bot_outbox_changes ON bot_outbox (workspace_id, chat_id, seq) WHERE seq IS NOT NULL;
 
-CREATE INDEX bot_outbox_by_reply ON bot_outbox (workspace_id, reply_id);
+-- The reply first: a plan made while the table was empty would otherwise find replies of an update by the workspace alone.
+CREATE INDEX bot_outbox_by_reply ON bot_outbox (reply_id, workspace_id);
 
 CREATE TABLE bot_rules (
     workspace_id uuid NOT NULL REFERENCES workspaces,

@@ -15,7 +15,7 @@ BEGIN
         SELECT coalesce(array_agg((
                    t.place, t.workspace_id, t.chat_id, t.lease_token, t.trace_id, t.traceparent, t.updates, t.next,
                    t.reply, t.escalation, s.provider,
-                   CASE WHEN t.reply IS NOT NULL AND NOT a.is_answered THEN new_id() END, a.is_answered
+                   CASE WHEN t.reply IS NOT NULL AND a.is_answered IS NULL THEN new_id() END, a.is_answered IS TRUE
                )::decided_turn), '{}')
         FROM unnest(p_turns) AS t
         CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
@@ -24,15 +24,14 @@ BEGIN
             WHERE s.workspace_id = t.workspace_id
             OFFSET 0
         ) AS s
-        CROSS JOIN LATERAL (
-            SELECT t.reply IS NOT NULL AND EXISTS (
-                SELECT 1
-                FROM bot_outbox b
-                WHERE b.workspace_id = t.workspace_id
-                  AND b.chat_id = t.chat_id
-                  AND b.inbound_provider_message_id = t.reply ->> 'key'
-            ) AS is_answered
-        ) AS a
+        LEFT JOIN LATERAL (
+            SELECT true AS is_answered
+            FROM bot_outbox b
+            WHERE b.workspace_id = t.workspace_id
+              AND b.chat_id = t.chat_id
+              AND b.inbound_provider_message_id = t.reply ->> 'key'
+            OFFSET 0
+        ) AS a ON true
         WHERE t.place = ANY (p_locked)
           AND (
               SELECT bool_and(i.is_there IS TRUE)
@@ -45,6 +44,7 @@ BEGIN
                     AND i.chat_id = t.chat_id
                     AND i.provider_message_id = u ->> 'key'
                     AND i.processed_at IS NULL
+                  OFFSET 0
               ) AS i ON true
           )
     );

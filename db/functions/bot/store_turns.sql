@@ -39,22 +39,28 @@ BEGIN
         WHERE t.reply_id IS NOT NULL
     ), handled AS MATERIALIZED (
         SELECT t.workspace_id, t.provider, t.chat_id, t.place, t.is_answered, t.gate, u ->> 'key' AS key,
-               u -> 'log' AS log, n
+               u -> 'log' AS log, n, i.*
         FROM unnest(p_turns, p_gates) AS t (
             place, workspace_id, chat_id, lease_token, trace_id, traceparent, updates, next, reply, escalation, provider,
             reply_id, is_answered, gate
         )
         CROSS JOIN LATERAL jsonb_array_elements(t.updates) WITH ORDINALITY AS u (u, n)
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates; who has the chat changes it alone
+            SELECT i.ctid AS row_place, i.trace_id, i.provider_ts, i.provider_seq
+            FROM bot_inbox i
+            WHERE i.workspace_id = t.workspace_id
+              AND i.provider = t.provider
+              AND i.chat_id = t.chat_id
+              AND i.provider_message_id = u ->> 'key'
+              AND i.processed_at IS NULL
+            OFFSET 0
+        ) AS i
     ), done AS (
         UPDATE bot_inbox i
         SET processed_at = p_now
         FROM handled h
-        WHERE i.workspace_id = h.workspace_id
-          AND i.provider = h.provider
-          AND i.chat_id = h.chat_id
-          AND i.provider_message_id = h.key
-          AND i.processed_at IS NULL
-        RETURNING h.*, i.trace_id, i.provider_ts, i.provider_seq
+        WHERE i.ctid = h.row_place
+        RETURNING h.*
     ), logged AS (
         INSERT INTO bot_logs (workspace_id, ts, chat_id, message_text, matched_rule_id, rule_version, state_before,
                               state_after, response_preview, meta)
@@ -77,7 +83,6 @@ BEGIN
     SET last_provider_seq = CASE WHEN n.provider_ts >= coalesce(c.last_provider_ts, n.provider_ts)
                                  THEN n.provider_seq ELSE c.last_provider_seq END,
         last_provider_ts = greatest(c.last_provider_ts, n.provider_ts),
-        changed_at = p_now,
         next_allowed_at = coalesce(n.gate, c.next_allowed_at),
         takes = 0
     FROM newest n
@@ -94,7 +99,8 @@ BEGIN
     SET state = excluded.state,
         context = excluded.context,
         expires_at = excluded.expires_at,
-        updated_at = excluded.updated_at;
+        updated_at = excluded.updated_at
+    WHERE (s.state, s.context, s.expires_at) IS DISTINCT FROM (excluded.state, excluded.context, excluded.expires_at);
 
     INSERT INTO events (workspace_id, ts, action, meta)
     SELECT t.workspace_id, p_now, 'bot_escalated',

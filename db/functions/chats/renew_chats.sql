@@ -16,8 +16,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     UPDATE bot_chats c
-    SET lease_until = clock_timestamp() + p_lease,
-        due_at = clock_timestamp() + p_lease
+    SET lease_until = clock_timestamp() + p_lease
     WHERE c.workspace_id = p_workspace_id
       AND c.chat_id = ANY (ARRAY(SELECT p_chat_ids[nth] FROM unnest(_ours) AS nth))
     RETURNING c.chat_id;

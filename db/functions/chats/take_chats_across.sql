@@ -116,8 +116,7 @@ BEGIN
         ) AS u ON p.key IS NULL
     ), taken AS (
         UPDATE bot_chats c
-        SET due_at = _now + p_lease,
-            lease_token = gen_random_uuid(),
+        SET lease_token = gen_random_uuid(),
             lease_until = _now + p_lease,
             takes = c.takes + CASE WHEN w.key IS NULL THEN 1 ELSE 0 END
         FROM work w
@@ -146,8 +145,12 @@ BEGIN
                                 THEN sent_reply_ids(t.workspace_id, t.chat_id) ELSE '[]' END) END,
            t.updates, t.rules_seq
     FROM taken t
-    LEFT JOIN bot_state s
-      ON s.workspace_id = t.workspace_id
-     AND s.chat_id = t.chat_id;
+    LEFT JOIN LATERAL (
+        SELECT s.state, s.context, s.expires_at
+        FROM bot_state s
+        WHERE s.workspace_id = t.workspace_id
+          AND s.chat_id = t.chat_id
+        OFFSET 0
+    ) AS s ON true;
     PERFORM note_bot_turns(_due.workspaces, _now);
 END $$;

@@ -56,9 +56,13 @@ BEGIN
                     WHEN b.next_attempt_at IS NOT NULL THEN b.next_attempt_at
                     WHEN i.ts IS NOT NULL THEN _now END AS due_at
         FROM unnest(_decided) AS d
-        JOIN bot_chats c
-          ON c.workspace_id = d.workspace_id
-         AND c.chat_id = d.chat_id
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
+            SELECT c.seq
+            FROM bot_chats c
+            WHERE c.workspace_id = d.workspace_id
+              AND c.chat_id = d.chat_id
+            OFFSET 0
+        ) AS c
         LEFT JOIN LATERAL (
             SELECT b.next_attempt_at
             FROM bot_outbox b
