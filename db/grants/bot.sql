@@ -18,15 +18,18 @@ GRANT EXECUTE ON FUNCTION
     read_credentials(uuid, text, text[]),
     read_ruleset(uuid),
     read_turns(uuid, text[], uuid[]),
+    record_probe(uuid, text, text, timestamptz, boolean, jsonb, uuid),
     record_reply_part(uuid, text, uuid, int, text[]),
     release_chats(uuid, text[], uuid[]),
     renew_chats(uuid, text[], uuid[], interval),
     resolve_endpoint(text, text),
     schema_version(),
     set_aside(uuid, text, int, interval, text),
+    stall_groups(uuid[], text[], text[], interval),
     take_chats(uuid, int, int, interval),
     take_chats_across(uuid[], int[], interval, int),
     take_press_slot(uuid, text, interval),
+    take_probes(int, boolean),
     take_reply_slots(uuid[], text[], uuid[], boolean[], timestamptz[], interval),
     take_webhook_checks(interval, int)
     TO autopost_bot;

@@ -24,7 +24,7 @@ GRANT EXECUTE ON FUNCTION
     schema_version(),
     set_aside(uuid, text, int, interval, text),
     stall_groups(uuid[], text[], text[], interval),
-    take_probes(int),
+    take_probes(int, boolean),
     take_slots(uuid[], uuid[], uuid[], boolean[], timestamptz[], interval, timestamptz),
     take_uploads(uuid, uuid, uuid, text, text, text[], text[])
     TO autopost_dispatcher;

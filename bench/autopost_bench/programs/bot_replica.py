@@ -36,6 +36,9 @@ class NoOp:
     async def answer(self, *_: Any, **__: Any) -> None:
         return None
 
+    async def probe(self, *_: Any) -> None:
+        return None
+
 
 class CountingGateway(ConversationGateway):
     committed = 0

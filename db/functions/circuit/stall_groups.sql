@@ -1,8 +1,8 @@
 -- stall_groups(workspace_ids, platforms, rate_groups, for)
 --
--- A dispatcher has calls of these groups that their platform has not answered for seconds, or cannot start what it has of
--- them. Nothing is claimed of them for this time; the dispatcher repeats the call while it lasts. So a platform that
--- hangs does not fill the dispatchers, and what it would have cost stays in the queue.
+-- A dispatcher or a bot has calls of these groups that their platform has not answered for seconds, or cannot start what
+-- it has of them. Nothing is claimed of them for this time; it repeats the call while it lasts. So a platform that hangs
+-- does not fill these processes, and what it would have cost stays in the queue.
 --
 -- Changes   platform_limits.stalled_until
 -- Locks     platform_limits by key, SKIP LOCKED: the next call comes in a second

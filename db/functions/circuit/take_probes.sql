@@ -1,15 +1,16 @@
--- take_probes(per_second) -> the rate groups whose platform is to be asked now, or that may try a delivery now
+-- take_probes(per_second, of_bots) -> the rate groups whose platform is to be asked now, or that may try a delivery now
 --
--- Every dispatcher calls this every second; one of them gets each probe. It costs no slot: it posts nothing. A probe
--- whose dispatcher dies is taken again at the next probe_at.
+-- Every dispatcher and every bot calls this every second; one of them gets each probe. It costs no slot: it posts
+-- nothing. A probe whose process dies is taken again at the next probe_at.
 --
--- per_second   probes of one platform in any second, of all dispatchers together; the longest due first
+-- per_second   probes of one platform in any second, of all of them together; the longest due first
 -- auth_ref     of a channel of the group, or of its bot: whose identity to ask for. A group without either is not probed
 -- within       how long to wait for the answer at most: until the next probe
--- is_trial     no probe: the platform answered one, and a delivery is due: see claim_trial. A bot takes its trials itself
+-- of_bots      the caller is a bot: only groups that a bot replies in, and no trials, because a bot takes its own with a reply
+-- is_trial     no probe: the platform answered one, and a delivery is due: see claim_trial
 -- Changes      half -> open, when the worker of the trial is silent: its lease has expired
 -- Locks        an advisory lock; platform_limits SKIP LOCKED
-CREATE OR REPLACE FUNCTION take_probes(p_per_second int DEFAULT 5)
+CREATE OR REPLACE FUNCTION take_probes(p_per_second int DEFAULT 5, p_of_bots boolean DEFAULT false)
 RETURNS TABLE (
     workspace_id uuid,
     platform text,
@@ -37,7 +38,7 @@ BEGIN
     RETURN QUERY
     WITH away AS MATERIALIZED (
         SELECT g.workspace_id, g.platform, g.rate_group, g.circuit, g.probe_at, first.due_at,
-               coalesce(first.auth_ref, bot.auth_ref) AS auth_ref,
+               CASE WHEN p_of_bots THEN bot.auth_ref ELSE coalesce(first.auth_ref, bot.auth_ref) END AS auth_ref,
                row_number() OVER (PARTITION BY g.platform, g.circuit = 'half' ORDER BY g.probe_at, g.workspace_id) AS nth,
                count(*) FILTER (WHERE g.probed_at > _now - interval '1 second') OVER (PARTITION BY g.platform) AS lately
         FROM platform_limits g
@@ -64,6 +65,7 @@ BEGIN
          AND bot.provider = g.platform
          AND bot.rate_group = g.rate_group
         WHERE coalesce(first.auth_ref, bot.auth_ref) IS NOT NULL
+          AND (bot.auth_ref IS NOT NULL OR NOT p_of_bots)
           AND (g.circuit <> 'closed' OR g.probe_at IS NOT NULL)
           AND (g.circuit = 'half' OR g.probe_at <= _now OR g.probed_at > _now - interval '1 second')
     ), taken AS MATERIALIZED (
@@ -80,7 +82,7 @@ BEGIN
               AND g.trial IS NULL
             FOR UPDATE SKIP LOCKED
         ) AS g
-        WHERE CASE WHEN a.circuit = 'half' THEN a.due_at <= _now
+        WHERE CASE WHEN a.circuit = 'half' THEN a.due_at <= _now AND NOT p_of_bots
                    ELSE a.probe_at <= _now AND a.nth <= p_per_second - a.lately END
     ), probed AS (
         UPDATE platform_limits g

@@ -37,6 +37,10 @@ class BotConfig(ServiceConfig, frozen=True, kw_only=True):
     """How often MAX is asked where it sends the updates of a bot to."""
     bot_provider_timeout: Annotated[timedelta, Meta(ge=0.01)] = timedelta(seconds=10)
     """For a call to MAX; at most 0.6 of the lease."""
+    probe_timeout: Annotated[timedelta, Meta(ge=0.01)] = timedelta(seconds=5)
+    """For the question who the bot is, to a platform that did not answer."""
+    stall_after: Annotated[timedelta, Meta(ge=0.01)] = timedelta(seconds=5)
+    """A rate group whose oldest call has no answer for so long gets no more replies or posts until it has."""
     bot_lease: Annotated[timedelta, Meta(ge=0.1)] = timedelta(seconds=30)
     """How long a chat belongs to a process that does not renew it: so late is a customer answered after a crash."""
     bot_chats_at_once: Annotated[int, Meta(ge=1)] = 1000

@@ -39,7 +39,7 @@ class Dispatch:
     """Runs the claimed deliveries: at most ``concurrency`` at once.
 
     At most ``PLATFORM_SHARE`` of them are of one platform. Deliveries beyond it wait, and their groups are stalled
-    (``circuit.stalls``). Up to ``claim_limit`` more may be claimed and pending, so that the next claim runs while the
+    (``watch_stalls``). Up to ``claim_limit`` more may be claimed and pending, so that the next claim runs while the
     last one is sent. Up to ``concurrency`` may wait for their commit before claims slow down: only a slow database
     slows them.
     """

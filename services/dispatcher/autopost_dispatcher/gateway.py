@@ -9,6 +9,7 @@ from autopost_adapters.base import Held
 from autopost_contracts.ids import ChannelId, ClaimToken, DeliveryId, RunId, WorkspaceId
 from autopost_contracts.plan import Plan
 from autopost_runtime.lifecycle.pace import RateGroup
+from autopost_runtime.lifecycle.probing import Probe
 from autopost_runtime.postgres.batches import Batches
 from autopost_runtime.postgres.pool import Database
 from autopost_runtime.secrets.credentials import Credential
@@ -175,20 +176,6 @@ class UploadState(Struct, frozen=True, kw_only=True):
     content_type: str | None
     size_bytes: int | None
     name: str | None
-
-
-class Probe(Struct, frozen=True, kw_only=True):
-    """A rate group whose platform is to be asked now, or that may try a delivery now."""
-
-    workspace_id: WorkspaceId
-    platform: str
-    rate_group: str
-    auth_ref: str
-    probe_at: datetime | None
-    """The fence of a probe."""
-    within: timedelta | None
-    """The longest time for a probe."""
-    is_trial: bool
 
 
 NO_PLANS: dict[UUID, Plan] = {}

@@ -10,14 +10,15 @@ from autopost_adapters.base import Adapter
 from autopost_contracts.ids import RunId, WorkspaceId
 from autopost_contracts.subjects import Topology
 from autopost_runtime.lifecycle.pace import LATE
+from autopost_runtime.lifecycle.probing import LOOK
 from autopost_runtime.lifecycle.service import Service
+from autopost_runtime.lifecycle.stalls import watch_stalls
 from autopost_runtime.nats.bus import Bus
 from autopost_runtime.postgres.identity import new_id
 from autopost_runtime.storage.objects import Objects
 from autopost_runtime.storage.payloads import Payloads
 
 from autopost_dispatcher.circuit.probing import Prober
-from autopost_dispatcher.circuit.stalls import watch_stalls
 from autopost_dispatcher.claim.claim import Claimer
 from autopost_dispatcher.claim.lease import Leased, LeaseRenewal
 from autopost_dispatcher.claim.schedule import ClaimSchedule, Serves
@@ -33,8 +34,6 @@ from autopost_dispatcher.send.send import DeliverySender, Identities
 from autopost_dispatcher.send.slots import Slots
 from autopost_dispatcher.send.uploads import UploadCache
 
-PROBE_LOOK = timedelta(seconds=1)
-"""How often to look for platforms that must be asked."""
 COMMIT_RESERVE = timedelta(seconds=1.5)
 """The part of the stop timeout that is reserved for committing the last outcomes."""
 
@@ -114,7 +113,7 @@ async def pipeline(
         service,
         run_id=run_id,
         lease=config.sending_lease,
-        every=min(PROBE_LOOK, config.probe_base / 2),
+        every=min(LOOK, config.probe_base / 2),
         timeout=config.probe_timeout,
         take=dispatch.take,
         lost=claimer.lost,

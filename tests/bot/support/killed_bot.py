@@ -27,6 +27,7 @@ from autopost_bot.conversation.gateway import ConversationGateway, ReplyVerdict,
 from autopost_bot.conversation.taken import TakenChat
 from autopost_contracts.outcomes import Failed
 from autopost_contracts.plan import Part
+from autopost_runtime.config.load import Secret
 from autopost_runtime.telemetry import logs
 from bot.support.answering import configured, running_bot
 
@@ -125,6 +126,9 @@ class KilledAdapter:
 
     async def answer(self, *args: Any, **options: Any) -> Failed | None:
         return await self._adapter.answer(*args, **options)
+
+    async def probe(self, token: Secret, within: timedelta) -> Failed | None:
+        return await self._adapter.probe(token, within)
 
 
 async def live(url: str, simulator: str, fate: Fate) -> None:

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from autopost_adapters.base import AcceptedPart
 from autopost_contracts.ids import WorkspaceId
-from autopost_dispatcher.circuit.stalls import watch_stalls
 from autopost_dispatcher.send.calls import Calls, Group
 from autopost_runtime.lifecycle.service import Service
+from autopost_runtime.lifecycle.stalls import watch_stalls
 from dispatcher.support.sample_claims import WORKSPACE, job
 from harness.eventually import eventually
 

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from uuid import UUID
 
 from autopost_contracts.ids import WorkspaceId
+from autopost_runtime.lifecycle.pace import RateGroup
+from autopost_runtime.lifecycle.probing import Probe
 from autopost_runtime.postgres.pool import Database
 from msgspec import Struct, convert
 
@@ -163,6 +165,24 @@ class ConversationGateway:
 
     async def release_chats(self, workspace: WorkspaceId, chats: Sequence[Chat]) -> None:
         await self._database.execute("SELECT release_chats($1, $2, $3)", workspace, *_keys(chats))
+
+    async def take_probes(self) -> list[Probe]:
+        rows = await self._database.fetch("SELECT * FROM take_probes(p_of_bots => true)")
+        return [convert(dict(row), Probe) for row in rows]
+
+    async def record_probe(self, probe: Probe, probe_at: datetime, error: dict[str, Any] | None) -> str | None:
+        """The circuit after it; ``None`` when this probe counts no more."""
+        circuit: str | None = await self._database.fetchval(
+            "SELECT record_probe($1, $2, $3, $4, $5, $6)::text",
+            *(probe.workspace_id, probe.platform, probe.rate_group, probe_at, error is None, error),
+        )
+        return circuit
+
+    async def stall_groups(self, groups: Collection[RateGroup], lasts: timedelta) -> None:
+        workspaces, platforms, rate_groups = zip(*groups, strict=True)
+        await self._database.execute(
+            "SELECT stall_groups($1, $2, $3, $4)", list(workspaces), list(platforms), list(rate_groups), lasts
+        )
 
     async def set_aside(self, workspace: UUID, work: str, failures: int, wait: timedelta, error: str) -> None:
         await self._database.execute("SELECT set_aside($1, $2, $3, $4, $5)", workspace, work, failures, wait, error)

@@ -8,8 +8,10 @@ from typing import Any
 
 from autopost_contracts.ids import WorkspaceId
 from autopost_contracts.outcomes import Failed, Outcome, Scope
+from autopost_runtime.lifecycle.probing import LOOK
 from autopost_runtime.lifecycle.service import Service
 from autopost_runtime.lifecycle.set_aside import SetAside, error_name
+from autopost_runtime.lifecycle.stalls import none_waiting, watch_stalls
 from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry.logs import get_logger
 
@@ -19,6 +21,7 @@ from autopost_bot.conversation.decided import Decided, reply_job
 from autopost_bot.conversation.gateway import ConversationGateway, TurnVerdict
 from autopost_bot.conversation.lease import ChatLeases
 from autopost_bot.conversation.press import PressAnswers
+from autopost_bot.conversation.probing import Prober
 from autopost_bot.conversation.refusals import Refusals
 from autopost_bot.conversation.rulesets import Rulesets
 from autopost_bot.conversation.schedule import ChatSchedule, poll
@@ -187,8 +190,19 @@ async def conversations(
         most_of_one=config.bot_chats_of_one_workspace,
     )
     service.spawn(leases.run(), "chat leases")
+    prober = Prober(
+        gateway,
+        adapters,
+        identities,
+        service,
+        schedule,
+        every=min(LOOK, config.poll_interval),
+        timeout=config.probe_timeout,
+    )
+    service.spawn(watch_stalls(gateway, silences, none_waiting, service, config.stall_after, schedule.wake), "stalls")
     service.spawn(poll(schedule, gateway, config.poll_interval, lambda: polls_failed.add(1)), "chat poll")
     takers = [service.spawn(taker.run(), f"take-{number}") for number in range(TAKERS)]
+    takers.append(service.spawn(prober.run(), "probe"))
     try:
         yield schedule
     finally:

@@ -35,6 +35,8 @@ class ReplyAdapter(Protocol):
         self, callback_id: str, token: Secret, *, notification: str = "", remove_buttons: bool = False
     ) -> Failed | None: ...
 
+    async def probe(self, token: Secret, within: timedelta) -> Failed | None: ...
+
 
 class Identities(Protocol):
     def known(self, workspace: WorkspaceId, platform: str, auth_ref: str) -> Identity | None: ...
@@ -72,7 +74,9 @@ class ReplySender:
     async def send(self, job: ReplyJob) -> Outcome:
         """Raises ``GiveBack`` when nothing was sent and ``LeaseLost`` when there is nothing to record."""
         with spans.send(job):
-            outcome = await Sending(self._gateway, self._adapters, self._identities, self._slots, job).run()
+            outcome = await Sending(
+                self._gateway, self._adapters, self._identities, self._slots, self._silences, job
+            ).run()
         self._silences.note(job, outcome)
         return outcome
 
@@ -86,11 +90,13 @@ class Sending:
         adapters: Mapping[str, ReplyAdapter],
         identities: Identities,
         slots: ReplySlots,
+        silences: Silences,
         job: ReplyJob,
     ) -> None:
         self._gateway = gateway
         self._identities = identities
         self._slots = slots
+        self._silences = silences
         self._job = job
         self._adapter = adapters.get(job.bot.provider)
         self._slot = job.slot
@@ -118,7 +124,8 @@ class Sending:
         await self._slots.wait(self._job, beside=True)
         known = {*self._job.sent_ids, *(one for part_ids in ids for one in part_ids)}
         target = await self._target()
-        found = await self._adapter_of().find(part, target, self._job.created_at, known)
+        with self._silences.calling(self._job):
+            found = await self._adapter_of().find(part, target, self._job.created_at, known)
         if isinstance(found, Failed):
             return replace(found, category=Category.TRANSIENT, ambiguous=True)
         return found
@@ -127,13 +134,15 @@ class Sending:
         """A token that is refused may have been rotated: it is read again and tried once more."""
         target = await self._target()
         await self._slots.wait(self._job, self._next_slot())
-        answer = await self._adapter_of().send(part, target)
+        with self._silences.calling(self._job):
+            answer = await self._adapter_of().send(part, target)
         if isinstance(answer, Failed) and answer.code == "unauthorized":
             self._identities.forget(self._job.chat.workspace_id, self._job.bot.provider, self._job.bot.auth_ref)
             renewed = await self._target()
             if renewed.token.reveal() != target.token.reveal():
                 await self._slots.wait(self._job)
-                answer = await self._adapter_of().send(part, renewed)
+                with self._silences.calling(self._job):
+                    answer = await self._adapter_of().send(part, renewed)
         return answer
 
     def _next_slot(self) -> Slot | None:
