@@ -39,8 +39,7 @@ BEGIN
     END IF;
     PERFORM wake_sleepers(_ready.workspaces, _ready.channels, p_now);
     _chosen := assign_slots(
-        _ready.workspaces, _ready.channels, _ready.places, _ready.rows, _ready.dues, _ready.low_waters,
-        p_limit, p_most, p_tolerance, p_now);
+        _ready.workspaces, _ready.channels, _ready.places, p_limit, p_most, p_tolerance, p_now);
     PERFORM reschedule_channels(
         _ready.workspaces, _ready.channels, _chosen.counts, _chosen.more, _chosen.tight, p_now);
     IF _chosen.taken = '{}' THEN

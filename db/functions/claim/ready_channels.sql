@@ -7,8 +7,7 @@
 --
 -- groups    of lock_rate_groups
 -- limit     deliveries per workspace
--- Returns   row by row, null for none: workspaces, channels, the key; places, of the group of each; rows, where each
---           channel is until it is written; dues and low_waters, what its channel_due says
+-- Returns   workspaces, channels, places: row by row the key of a channel and the place of its group; null for none
 -- Locks     channels FOR NO KEY UPDATE SKIP LOCKED, by key; the caller holds the groups
 CREATE OR REPLACE FUNCTION ready_channels(
     p_groups tid[],
@@ -18,10 +17,7 @@ CREATE OR REPLACE FUNCTION ready_channels(
     p_now timestamptz,
     OUT workspaces uuid[],
     OUT channels uuid[],
-    OUT places tid[],
-    OUT rows tid[],
-    OUT dues timestamptz[],
-    OUT low_waters timestamptz[]
+    OUT places tid[]
 )
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
@@ -29,7 +25,7 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
     WITH candidates AS MATERIALIZED (
-        SELECT g.workspace_id, due.channel_id, g.place, due.next_due_at, due.low_water
+        SELECT g.workspace_id, due.channel_id, g.place
         FROM unnest(p_groups) AS p (place)
         CROSS JOIN LATERAL (
             SELECT g.workspace_id, g.platform, g.rate_group, g.ctid AS place, gate.room
@@ -40,10 +36,9 @@ BEGIN
             OFFSET 0
         ) AS g
         CROSS JOIN LATERAL (
-            SELECT d.channel_id, d.next_due_at, d.low_water,
-                   sum(least(d.max_parallel, d.expected_batch)) OVER (ROWS UNBOUNDED PRECEDING) AS places
+            SELECT d.channel_id, sum(least(d.max_parallel, d.expected_batch)) OVER (ROWS UNBOUNDED PRECEDING) AS places
             FROM (
-                SELECT d.channel_id, d.max_parallel, d.expected_batch, d.next_due_at, d.low_water
+                SELECT d.channel_id, d.max_parallel, d.expected_batch
                 FROM channel_due d
                 WHERE d.workspace_id = g.workspace_id
                   AND d.platform = g.platform
@@ -57,10 +52,10 @@ BEGIN
         WHERE g.room > 0
           AND due.places <= p_limit + 64
     ), locked AS MATERIALIZED (
-        SELECT k.workspace_id, k.channel_id, k.place, c.row_place, k.next_due_at, k.low_water
+        SELECT k.workspace_id, k.channel_id, k.place
         FROM (SELECT * FROM candidates k ORDER BY k.workspace_id, k.channel_id) AS k
         CROSS JOIN LATERAL (
-            SELECT c.ctid AS row_place
+            SELECT
             FROM channels c
             WHERE c.workspace_id = k.workspace_id
               AND c.channel_id = k.channel_id
@@ -69,8 +64,7 @@ BEGIN
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS c
     )
-    SELECT array_agg(l.workspace_id), array_agg(l.channel_id), array_agg(l.place), array_agg(l.row_place),
-           array_agg(l.next_due_at), array_agg(l.low_water)
-    INTO workspaces, channels, places, rows, dues, low_waters
+    SELECT array_agg(l.workspace_id), array_agg(l.channel_id), array_agg(l.place)
+    INTO workspaces, channels, places
     FROM locked l;
 END $$;

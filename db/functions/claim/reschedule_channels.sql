@@ -15,8 +15,7 @@
 --
 -- What it gave, four times that if it has more, is what the next claim expects of it: see ready_channels.
 --
--- Five times a second the low_water of a channel rises to the first row that waits in it, every five seconds that of one
--- which gives few at a time: there are few old index entries to skip, and the lock is dear. That too happens only under
+-- Five times a second the low_water of a channel rises to the first row that waits in it. That too happens only under
 -- FOR UPDATE on its channel_due, by a statement that starts after the lock: a transaction that adds a delivery there
 -- holds it FOR KEY SHARE and has read the low_water of that moment.
 --
@@ -37,23 +36,19 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_has
 AS $$
 DECLARE
     _most CONSTANT int := 32; -- so that channels with a backlog still take turns
-    _some CONSTANT int := 4;
-    _often CONSTANT interval := '200 milliseconds';
-    _seldom CONSTANT interval := '5 seconds';
     _count CONSTANT int := cardinality(p_channels);
     _closable boolean[];
     _full boolean[] := array_fill(false, ARRAY[_count]);
 BEGIN
     SELECT array_agg(d.held IS TRUE ORDER BY p.nth)
     INTO _closable
-    FROM unnest(p_workspaces, p_channels, p_counts, p_more)
-        WITH ORDINALITY AS p (workspace_id, channel_id, taken, more, nth)
+    FROM unnest(p_workspaces, p_channels, p_more) WITH ORDINALITY AS p (workspace_id, channel_id, more, nth)
     LEFT JOIN LATERAL (
         SELECT true AS held
         FROM channel_due d
         WHERE d.workspace_id = p.workspace_id
           AND d.channel_id = p.channel_id
-          AND (NOT p.more OR d.swept_at < p_now - CASE WHEN p.taken < _some THEN _seldom ELSE _often END)
+          AND (NOT p.more OR d.swept_at < p_now - interval '200 milliseconds')
         FOR UPDATE SKIP LOCKED
     ) AS d ON true;
     IF true = ANY (p_tight) THEN
@@ -93,7 +88,7 @@ BEGIN
         low_water = coalesce(s.first_waiting, d.low_water),
         swept_at = CASE WHEN s.first_waiting IS NULL THEN d.swept_at ELSE p_now END
     FROM (
-        SELECT was.place,
+        SELECT p.workspace_id, p.channel_id,
                p.is_full AND has_work AND c.opens_at <= p_now AS waits_for_place,
                CASE
                    WHEN c.opens_at > p_now THEN c.opens_at
@@ -111,7 +106,7 @@ BEGIN
         FROM unnest(p_workspaces, p_channels, p_counts, p_more, _closable, _full)
             AS p (workspace_id, channel_id, taken, more, is_closable, is_full)
         CROSS JOIN LATERAL ( -- a row that another transaction makes due stays due
-            SELECT d.ctid AS place, d.next_due_at, d.low_water, d.swept_at
+            SELECT d.next_due_at, d.low_water, d.swept_at
             FROM channel_due d
             WHERE d.workspace_id = p.workspace_id
               AND d.channel_id = p.channel_id
@@ -136,8 +131,7 @@ BEGIN
                        ORDER BY q.sort_at, q.delivery_id
                        OFFSET p.taken
                    ) AS has_work,
-                   CASE WHEN p.is_closable AND was.swept_at < p_now - CASE WHEN p.taken < _some THEN _seldom ELSE _often END
-                   THEN (
+                   CASE WHEN p.is_closable AND was.swept_at < p_now - interval '200 milliseconds' THEN (
                        SELECT q.sort_at
                        FROM delivery_queue q
                        WHERE q.workspace_id = p.workspace_id
@@ -162,7 +156,8 @@ BEGIN
             LIMIT 1
         ) AS sleeper ON true
     ) AS s
-    WHERE d.ctid = s.place
+    WHERE d.workspace_id = s.workspace_id
+      AND d.channel_id = s.channel_id
       AND ((d.next_due_at, d.waits_for_place, d.expected_batch) IS DISTINCT FROM (s.next_due_at, s.waits_for_place, s.expected_batch)
            OR s.first_waiting IS NOT NULL);
 END $$;

@@ -31,7 +31,7 @@ DECLARE
     _first_id bigint := id_start(_drawn);
     _ids text := left(_drawn, 24);
     _in_doubt uuid[];
-    _settled int[];
+    _places tid[];
     _channels_in uuid[];
     _channels uuid[];
 BEGIN
@@ -40,62 +40,33 @@ BEGIN
     FROM (SELECT DISTINCT unnest(p_workspace_ids) AS workspace_id) AS w
     WHERE w.workspace_id IN (SELECT circuits_in_doubt(p_workspace_ids))
        OR EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = w.workspace_id AND c.error_streak > 0);
+    _places := lock_claims(
+        CASE WHEN _in_doubt IS NULL THEN p_workspace_ids ELSE ARRAY(
+            SELECT CASE WHEN w.workspace_id <> ALL (_in_doubt) THEN w.workspace_id END
+            FROM unnest(p_workspace_ids) WITH ORDINALITY AS w (workspace_id, nth)
+            ORDER BY w.nth
+        ) END,
+        p_delivery_ids, p_claim_tokens);
     _now := clock_timestamp();
 
-    -- Found by key and written by place (ctid) under one snapshot: a join by key would be planned for the size that the
-    -- table had when the plan was made. One that another transaction moves meanwhile is left, and so is the second of
-    -- two outcomes for one claim. The claim is asked for again, of the row as it is when it is written.
-    WITH moved AS (
-        UPDATE deliveries d
-        SET status = 'sent',
-            sent_at = _now,
-            provider_message_id = coalesce(o.provider_message_id, d.provider_message_id),
-            next_retry_at = NULL,
-            hold_reason = NULL,
-            claimed_at = NULL,
-            claim_token = NULL,
-            sending_started_at = NULL,
-            sending_lease_until = NULL,
-            event_count = d.event_count + 1,
-            updated_at = _now
-        FROM (
-            SELECT k.place, g.claim_token, g.provider_message_id, g.nth
-            FROM (
-                SELECT *
-                FROM unnest(p_workspace_ids, p_delivery_ids, p_claim_tokens, p_provider_message_ids)
-                    WITH ORDINALITY AS u (workspace_id, delivery_id, claim_token, provider_message_id, nth)
-                WHERE (u.workspace_id = ANY (_in_doubt)) IS NOT TRUE
-                ORDER BY u.workspace_id, u.delivery_id, u.nth
-            ) AS g
-            CROSS JOIN LATERAL (
-                SELECT d.ctid AS place
-                FROM deliveries d
-                WHERE d.workspace_id = g.workspace_id
-                  AND d.delivery_id = g.delivery_id
-                OFFSET 0
-            ) AS k
-        ) AS o
-        WHERE d.ctid = o.place
-          AND d.claim_token = o.claim_token
-          AND d.status = 'sending'
-        RETURNING o.nth, d.workspace_id, d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id,
-                  o.provider_message_id
-    ), told AS (
+    -- Before the move, which gives the rows other places.
+    WITH told AS (
         INSERT INTO events (id, workspace_id, delivery_id, message_id, channel_id, action, attempt, meta)
-        SELECT id_in(_ids, _first_id + m.nth), m.workspace_id, m.delivery_id, m.message_id, m.channel_id, 'sent',
-               m.attempt, sent_meta(m.trace_id, p_run_id, m.delivery_id, m.provider_message_id)
-        FROM moved m
+        SELECT id_in(_ids, _first_id + o.nth), d.workspace_id, d.delivery_id, d.message_id, d.channel_id, 'sent',
+               d.attempt, sent_meta(d.trace_id, p_run_id, d.delivery_id, o.provider_message_id)
+        FROM unnest(_places, p_provider_message_ids) WITH ORDINALITY AS o (place, provider_message_id, nth)
+        JOIN deliveries d ON d.ctid = o.place
+        RETURNING workspace_id, channel_id
     )
-    SELECT array_agg(m.nth), array_agg(m.workspace_id), array_agg(m.channel_id)
-    INTO _settled, _channels_in, _channels
-    FROM moved m;
+    SELECT array_agg(t.workspace_id), array_agg(t.channel_id) INTO _channels_in, _channels FROM told t;
+    PERFORM move_deliveries(ARRAY(
+        SELECT (o.place, 'sent', NULL, NULL, NULL, o.provider_message_id, NULL, 1)::delivery_move
+        FROM unnest(_places, p_provider_message_ids) AS o (place, provider_message_id)
+        WHERE o.place IS NOT NULL
+    ), _now);
 
-    unsettled := CASE WHEN cardinality(_settled) = cardinality(p_delivery_ids) THEN '{}' ELSE ARRAY(
-        SELECT n FROM generate_subscripts(p_delivery_ids, 1) AS n
-        EXCEPT
-        SELECT unnest(_settled)
-        ORDER BY 1
-    ) END;
+    unsettled := ARRAY(
+        SELECT o.nth FROM unnest(_places) WITH ORDINALITY AS o (place, nth) WHERE o.place IS NULL ORDER BY o.nth);
     -- Its own channels only: what else waits there, the last claim has told. But a rate group may be closed.
     WITH own AS MATERIALIZED (
         SELECT d.workspace_id, min(d.next_due_at) AS due

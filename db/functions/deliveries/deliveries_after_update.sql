@@ -18,9 +18,6 @@ DECLARE
     _seen record;
     _taken record;
     _ended record;
-    _across boolean;
-    _written bigint := 0;
-    _no_token CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
     _now timestamptz := clock_timestamp();
 BEGIN
     -- By channel: what is in flight now minus what was before, and when the next waiting delivery is due. Counted by
@@ -41,17 +38,17 @@ BEGIN
                (coalesce(sum(n) FILTER (WHERE now_is = 'sending'), 0)
                 - coalesce(sum(n) FILTER (WHERE was = 'sending'), 0))::bigint AS more,
                coalesce(min(due), 'infinity') AS due,
-               coalesce(sum(n) FILTER (WHERE now_is IN ('claimed', 'sending')), 0) AS taken,
+               bool_or(now_is IN ('claimed', 'sending')) AS some_taken,
                bool_or(now_is IN ('queued', 'retry')) AS some_waiting,
-               coalesce(sum(n) FILTER (WHERE is_final(now_is)), 0) AS final,
+               bool_or(is_final(now_is)) AS some_final,
                bool_or(now_is IN ('failed_permanent', 'dead')) AS some_given_up,
                bool_or(was IN ('failed_permanent', 'dead')) AS some_were_given_up
         FROM sides
         GROUP BY workspace_id, channel_id
     )
-    SELECT sum(f.taken) AS taken,
+    SELECT bool_or(f.some_taken) AS some_taken,
            bool_or(f.some_waiting) AS some_waiting,
-           sum(f.final) AS final,
+           bool_or(f.some_final) AS some_final,
            bool_or(f.some_given_up) AS some_given_up,
            bool_or(f.some_were_given_up) AS some_were_given_up,
            bool_or(f.more > 0) AS some_started,
@@ -64,40 +61,16 @@ BEGIN
     INTO _seen
     FROM flights f;
 
-    -- The queue is never joined by key: a plan made for an empty queue would read all of it when it is full. Rows of one
-    -- workspace are written by a list of keys; an id is unique in its workspace only. Rows of several workspaces are
-    -- found by key and written by place (ctid) under one snapshot, because a list for each would cost a statement for
-    -- each. A row that moves meanwhile has left its place: then all are written again by lists.
-    _across := _seen.workspaces[1] <> _seen.workspaces[cardinality(_seen.workspaces)];
-    IF _seen.taken > 0 THEN
-        IF _across THEN
-            UPDATE delivery_queue q
-            SET claim_token = n.claim_token,
-                lease_until = n.lease_until,
-                status = n.status,
-                by_hand = n.status = 'claimed'
-            FROM (
-                SELECT k.place, coalesce(m.claim_token, _no_token) AS claim_token,
-                       m.sending_lease_until AS lease_until, m.status
-                FROM new_rows m
-                CROSS JOIN LATERAL (
-                    SELECT q.ctid AS place
-                    FROM delivery_queue q
-                    WHERE q.workspace_id = m.workspace_id
-                      AND q.delivery_id = m.delivery_id
-                    OFFSET 0
-                ) AS k
-                WHERE m.status IN ('claimed', 'sending')
-            ) AS n
-            WHERE q.ctid = n.place;
-            GET DIAGNOSTICS _written = ROW_COUNT;
-        END IF;
+    -- The queue is written by lists of keys, not by joins: a plan made for an empty queue would read all of it when it
+    -- is full. One list per workspace: an id is unique in its workspace only. A claim has one token and one lease, so
+    -- this is one loop pass for each of its workspaces.
+    IF _seen.some_taken THEN
         FOR _taken IN
             SELECT n.workspace_id, array_agg(n.delivery_id) AS deliveries,
-                   coalesce(n.claim_token, _no_token) AS claim_token, n.sending_lease_until AS lease_until, n.status
+                   coalesce(n.claim_token, '00000000-0000-0000-0000-000000000000') AS claim_token,
+                   n.sending_lease_until AS lease_until, n.status
             FROM new_rows n
             WHERE n.status IN ('claimed', 'sending')
-              AND _written < _seen.taken
             GROUP BY n.workspace_id, n.claim_token, n.sending_lease_until, n.status
             ORDER BY n.workspace_id
         LOOP
@@ -111,30 +84,11 @@ BEGIN
         END LOOP;
     END IF;
 
-    IF _seen.final > 0 THEN
-        _written := 0;
-        IF _across THEN
-            DELETE FROM delivery_queue q
-            USING (
-                SELECT k.place
-                FROM new_rows m
-                CROSS JOIN LATERAL (
-                    SELECT q.ctid AS place
-                    FROM delivery_queue q
-                    WHERE q.workspace_id = m.workspace_id
-                      AND q.delivery_id = m.delivery_id
-                    OFFSET 0
-                ) AS k
-                WHERE is_final(m.status)
-            ) AS n
-            WHERE q.ctid = n.place;
-            GET DIAGNOSTICS _written = ROW_COUNT;
-        END IF;
+    IF _seen.some_final THEN
         FOR _ended IN
             SELECT n.workspace_id, array_agg(n.delivery_id) AS deliveries
             FROM new_rows n
             WHERE is_final(n.status)
-              AND _written < _seen.final
             GROUP BY n.workspace_id
             ORDER BY n.workspace_id
         LOOP

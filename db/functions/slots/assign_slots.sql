@@ -1,5 +1,4 @@
--- assign_slots(workspaces, channels, groups, rows, dues, low_waters, limit, most, tolerance, now)
--- -> the deliveries to send, each with its slot
+-- assign_slots(workspaces, channels, groups, limit, most, tolerance, now) -> the deliveries to send, each with its slot
 --
 -- Chooses under the rates of the channels and of their rate groups, then advances the gates of both. Order: the first
 -- delivery of each channel, then the second of each, and so on; among equals the channel that was served longest ago
@@ -8,21 +7,17 @@
 --
 -- A publication is the last that its channel gives to a claim, and closes it for longer: see publication_step.
 --
--- workspaces, channels, groups, rows, dues, low_waters   of ready_channels, row by row
+-- workspaces, channels, groups   of ready_channels, row by row
 -- limit, most              how many deliveries of one workspace, and of all of them together
 -- taken_in, taken, slots   the deliveries in order: workspace, delivery and slot of each
 -- counts                   row by row, for the given channels: how many deliveries were taken
--- more, tight              the same: whether more waits, and whether max_parallel leaves no place until its own rate
---                          has another slot
+-- more, tight              the same: whether more waits, and whether max_parallel leaves no place
 -- Changes   channels.next_allowed_at, platform_limits.next_allowed_at; only gates that gave a slot are written
 -- Locks     none: the caller holds the groups and the channels
 CREATE OR REPLACE FUNCTION assign_slots(
     p_workspaces uuid[],
     p_channels uuid[],
     p_groups tid[],
-    p_rows tid[],
-    p_dues timestamptz[],
-    p_low_waters timestamptz[],
     p_limit int,
     p_most int,
     p_tolerance interval,
@@ -45,22 +40,22 @@ BEGIN
                row_number() OVER (ORDER BY o.next_due_at, o.workspace_id, o.channel_id) AS turn,
                q.waiting, array_position(q.slow, true) AS slow_nth
         FROM (
-            SELECT p.nth AS channel, p.workspace_id, p.channel_id, c.place, c.base, c.step, p.next_due_at, p.low_water,
+            SELECT p.nth AS channel, p.workspace_id, p.channel_id, c.place, c.base, c.step, d.next_due_at, d.low_water,
                    p.group_place, g.base AS group_base, g.step AS group_step, g.room AS group_room,
                    c.max_parallel - f.flying AS free,
                    least(c.max_parallel - f.flying, p.share, c.room, g.room) AS places
             FROM (
                 SELECT p.*, (p_limit + count(*) OVER w - 1) / count(*) OVER w AS share
-                FROM unnest(p_workspaces, p_channels, p_groups, p_rows, p_dues, p_low_waters)
-                    WITH ORDINALITY
-                    AS p (workspace_id, channel_id, group_place, place, next_due_at, low_water, nth)
+                FROM unnest(p_workspaces, p_channels, p_groups)
+                    WITH ORDINALITY AS p (workspace_id, channel_id, group_place, nth)
                 WINDOW w AS (PARTITION BY p.workspace_id)
             ) AS p
-            CROSS JOIN LATERAL ( -- each by place, whatever the planner estimates
+            CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
                 SELECT c.ctid AS place, c.platform, c.rate_group, c.max_parallel, gate.base, gate.step, gate.room
                 FROM channels c
                 CROSS JOIN LATERAL slot_gate(c.next_allowed_at, c.rate_rps, p_now, p_tolerance) AS gate
-                WHERE c.ctid = p.place
+                WHERE c.workspace_id = p.workspace_id
+                  AND c.channel_id = p.channel_id
                   AND gate.room > 0
                   AND channel_opens_at(c, p_now) <= p_now
                 OFFSET 0
@@ -72,6 +67,13 @@ BEGIN
                 WHERE g.ctid = p.group_place
                 OFFSET 0
             ) AS g
+            CROSS JOIN LATERAL (
+                SELECT d.next_due_at, d.low_water
+                FROM channel_due d
+                WHERE d.workspace_id = p.workspace_id
+                  AND d.channel_id = p.channel_id
+                OFFSET 0
+            ) AS d
             CROSS JOIN LATERAL (
                 SELECT coalesce(sum(CASE k.side WHEN 'started' THEN k.total ELSE -k.total END), 0)::int AS flying
                 FROM channel_counters k
@@ -139,14 +141,14 @@ BEGIN
     ), looked_at AS MATERIALIZED (
         -- Grouped, not joined: a planner that estimates one row for each side would compare each with each.
         SELECT l.channel, sum(l.taken)::int AS taken, sum(l.waits) > sum(l.taken) AS more,
-               coalesce(max(l.free) <= sum(l.taken), false) AND bool_or(l.closes) IS NOT TRUE AS tight
+               coalesce(max(l.free) <= sum(l.taken), false) AS tight
         FROM (
-            SELECT n AS channel, 0 AS taken, 0 AS waits, NULL::int AS free, NULL::boolean AS closes
+            SELECT n AS channel, 0 AS taken, 0 AS waits, NULL::int AS free
             FROM generate_series(1, cardinality(p_channels)) AS n
             UNION ALL
-            SELECT o.channel, 0, cardinality(o.waiting), o.free, NULL FROM open_channels o
+            SELECT o.channel, 0, cardinality(o.waiting), o.free FROM open_channels o
             UNION ALL
-            SELECT s.channel, s.taken, 0, NULL, s.is_limited AND s.gate > p_now FROM served s
+            SELECT s.channel, s.taken, 0, NULL FROM served s
         ) AS l
         GROUP BY l.channel
         ORDER BY l.channel

@@ -68,19 +68,19 @@ BUGS: dict[str, tuple[str, str, str]] = {
     ),
     "starved by another's queue row": (
         "deliveries_after_update",
-        "WHERE q.workspace_id = m.workspace_id\n                      AND",
+        "WHERE q.workspace_id = _taken.workspace_id\n              AND",
         "WHERE",
     ),
     "starved by another's low water": (
         "reschedule_channels",
-        "WHERE d.workspace_id = p.workspace_id\n              AND d.channel_id = p.channel_id\n            FOR NO KEY",
-        "WHERE d.channel_id = p.channel_id\n            FOR NO KEY",
+        "WHERE d.workspace_id = s.workspace_id\n      AND",
+        "WHERE",
     ),
     "starved in a full channel": ("wake_channels", "WHERE d.workspace_id = w.workspace_id\n          AND", "WHERE"),
     "a group that another claim has": ("claim_due", "lock_rate_groups(_workspaces, false, p_now)", READ_ONLY),
     "another tenant's delivery committed": (
-        "commit_sent_across",
-        "WHERE d.workspace_id = g.workspace_id\n                  AND",
+        "lock_claims",
+        "WHERE d.workspace_id = o.workspace_id\n              AND",
         "WHERE",
     ),
     "another tenant's delivery claimed": (
