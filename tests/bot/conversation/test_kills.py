@@ -1,4 +1,4 @@
-"""Replicas killed, paused and cut off between an update and its reply: every customer is answered once, in order."""
+"""Replicas killed, stopped and cut off between an update and its reply: every customer is answered once, in order."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.time_limit(1200 if FULL else 240)
 
 CHATS = 300 if FULL else 15
 TURNS = 10_000 if FULL else 150
-KILLS = 65 if FULL else len(FATES)
+KILLS = 55 if FULL else len(FATES)
 REPLICAS = 3
 LATEST = 12 if FULL else 4
 """Visits of its point before a fate strikes."""
