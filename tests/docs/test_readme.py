@@ -105,7 +105,9 @@ class Shell:
     def __init__(self, ports: dict[str, str], home: Path) -> None:
         self._ports = ports
         self._env = {
-            "PATH": f"{postgres_programs(18, None)}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(
+                (str(postgres_programs(18, None)), str(Path(sys.executable).parent), os.environ["PATH"])
+            ),
             "HOME": str(home),
             "LANG": "C.UTF-8",
         }

@@ -14,24 +14,28 @@ import asyncpg
 from harness.known_types import KnowsTypes
 
 OURS = "SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'i', 'I')"
+FORGET = """
+    DO $$ BEGIN
+        PERFORM pg_advisory_xact_lock(hashtext('forget_statistics')); -- two of these would lock rows in different orders
+        DELETE FROM pg_statistic WHERE starelid IN ({oids});
+        UPDATE pg_class
+        SET reltuples = {rows}, relpages = 0, relallvisible = 0
+        WHERE oid IN ({oids})
+          AND (reltuples, relpages, relallvisible) IS DISTINCT FROM ({rows}::real, 0, 0);
+    END $$"""
 NEVER_ANALYSED = -1
 EMPTY = 0
 HOT = re.compile(
-    r"\b(claim_\w+|commit_\w+|record_progress\w*|take_\w+|end_upload|renew_leases|admit_posts|enqueue_\w+|next_due_at"
-    r"|due_workspaces|recover_\w+|read_outcomes|ingest_pull_chunk|unseen_pull_items|next_audit_events|relay_lag"
-    r"|change_actions|chat_\w+|list_actions|expire_\w+|forget_uploads|stall_groups|record_probe|store_bot_update"
+    r"\b(claim_\w+|commit_\w+|record_\w+|take_\w+|end_\w+|renew_\w+|admit_posts|enqueue_\w+|next_\w+|begin_\w+"
+    r"|due_\w+|recover_\w+|read_outcomes|ingest_pull_chunk|unseen_pull_items|relay_lag"
+    r"|change_actions|chat_\w+|list_actions|expire_\w+|forget_uploads|stall_groups|store_bot_update"
     r"|retain_\w+|recount|snapshot|status_report|queue_depth|alert_conditions|match_dead_letters|requeue\w*|why\w*)\s*\("
 )
 
 
 async def forget_statistics(connection: Any, rows: int = NEVER_ANALYSED) -> None:
     """As after a restore, or as if every table had been analysed while it was empty. Cached plans are made anew."""
-    await connection.execute(f"DELETE FROM pg_statistic WHERE starelid IN ({OURS})")
-    await connection.execute(
-        "UPDATE pg_class SET reltuples = $1::int, relpages = 0, relallvisible = 0 "
-        f"WHERE oid IN ({OURS}) AND (reltuples, relpages, relallvisible) IS DISTINCT FROM ($1::int::real, 0, 0)",
-        rows,
-    )
+    await connection.execute(FORGET.format(rows=rows, oids=OURS))
 
 
 class Forgetful(KnowsTypes):

@@ -171,7 +171,7 @@ def _is_intact(row: Row) -> bool:
     if row["response"] is None:
         return True
     try:
-        digest = msgspec.convert(row["response"].get("plan"), Plan).digest()
+        plan = msgspec.convert(row["response"].get("plan"), Plan)
     except msgspec.ValidationError:
         return False
-    return bool(digest == row["response_hash"])
+    return bool(row["response_hash"] == plan.digest())
