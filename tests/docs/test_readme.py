@@ -51,11 +51,18 @@ def exists(words: list[str]) -> bool:
     match words:
         case ["make", target]:
             return target in targets()
-        case [".venv/bin/autopost", name, *given]:
-            command = main.get_command(click.Context(main), name)
-            known = {option for parameter in command.params for option in parameter.opts} if command else set()
-            return command is not None and {word for word in given if word.startswith("--")} <= known
+        case ["autopost" | ".venv/bin/autopost", *given]:
+            return takes(main, given)
     return False
+
+
+def takes(command: click.Command, given: list[str]) -> bool:
+    """Whether the command, or the command of it that comes next, has all these options."""
+    if isinstance(command, click.Group):
+        found = command.get_command(click.Context(command), given[0]) if given else None
+        return found is not None and takes(found, given[1:])
+    known = {option for parameter in command.params for option in parameter.opts}
+    return {word for word in given if word.startswith("--")} <= known
 
 
 def test_every_block_is_run_or_has_a_known_marker() -> None:
@@ -76,7 +83,8 @@ def test_what_takes_minutes_is_a_target_or_a_command_that_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["make nothing", ".venv/bin/autopost nothing", ".venv/bin/autopost demo --nothing", "true"]
+    "line",
+    ["make nothing", "autopost nothing", "autopost demo --nothing", "autopost dlq nothing", "autopost dlq", "true"],
 )
 def test_a_target_or_command_that_is_not_there_is_seen(line: str) -> None:
     assert not exists(shlex.split(line))
@@ -151,8 +159,12 @@ async def started(shell: Shell, data: Path) -> AsyncIterator[dict[str, Any]]:
         await process.wait()
 
 
-def test_every_block_of_the_page_of_publications_is_run() -> None:
-    assert len(blocks(None, PUBLICATIONS)) == read(PUBLICATIONS).count("```sh") >= 2
+def test_every_block_of_the_page_of_publications_is_run_or_names_commands_that_exist() -> None:
+    run, listed = blocks(None, PUBLICATIONS), blocks("targets", PUBLICATIONS)
+
+    assert len(run) + len(listed) == read(PUBLICATIONS).count("```sh")
+    assert len(run) >= 2
+    assert [words for text in listed for words in commands(text) if not exists(words)] == []
 
 
 async def test_the_blocks_run_one_after_the_other_against_a_real_stack(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from harness.known_types import KnowsTypes
 OURS = "SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'i', 'I')"
 FORGET = """
     DO $$ BEGIN
-        PERFORM pg_advisory_xact_lock(hashtext('forget_statistics')); -- two of these would lock rows in different orders
+        PERFORM pg_advisory_xact_lock(hashtext('forget_statistics')); -- else two would lock rows in other orders
         DELETE FROM pg_statistic WHERE starelid IN ({oids});
         UPDATE pg_class
         SET reltuples = {rows}, relpages = 0, relallvisible = 0
