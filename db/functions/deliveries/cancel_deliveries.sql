@@ -30,21 +30,35 @@ DECLARE
     _now timestamptz;
 BEGIN
     PERFORM 1
-    FROM messages m
-    WHERE m.workspace_id = p_workspace_id
-      AND m.message_id IN (
-          SELECT d.message_id
-          FROM unnest(p_delivery_ids) AS asked (delivery_id)
-          CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
-              SELECT d.message_id
-              FROM deliveries d
-              WHERE d.workspace_id = p_workspace_id
-                AND d.delivery_id = asked.delivery_id
-              OFFSET 0
-          ) AS d
-      )
-    ORDER BY m.hash_version, m.content_hash
-    FOR NO KEY UPDATE;
+    FROM (
+        SELECT m.message_id
+        FROM (
+            SELECT DISTINCT d.message_id
+            FROM unnest(p_delivery_ids) AS asked (delivery_id)
+            CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
+                SELECT d.message_id
+                FROM deliveries d
+                WHERE d.workspace_id = p_workspace_id
+                  AND d.delivery_id = asked.delivery_id
+                OFFSET 0
+            ) AS d
+        ) AS named
+        CROSS JOIN LATERAL (
+            SELECT m.message_id, m.hash_version, m.content_hash
+            FROM messages m
+            WHERE m.workspace_id = p_workspace_id
+              AND m.message_id = named.message_id
+            OFFSET 0
+        ) AS m
+        ORDER BY m.hash_version, m.content_hash
+    ) AS ordered
+    CROSS JOIN LATERAL (
+        SELECT 1
+        FROM messages m
+        WHERE m.workspace_id = p_workspace_id
+          AND m.message_id = ordered.message_id
+        FOR NO KEY UPDATE
+    ) AS locked;
 
     PERFORM lock_deliveries(p_workspace_id, p_delivery_ids);
     _now := clock_timestamp();

@@ -33,10 +33,25 @@ BEGIN
                s.post_id
         FROM (
             SELECT r.*
-            FROM ingest_runs r
-            WHERE r.workspace_id = p_workspace_id
-              AND (p_before IS NULL OR r.run_id < p_before)
-              AND (p_source_ref IS NULL OR r.source_ref = p_source_ref)
+            FROM (
+                (SELECT r.*
+                 FROM ingest_runs r
+                 WHERE p_source_ref IS NULL
+                   AND r.workspace_id = p_workspace_id
+                   AND r.run_id < coalesce(p_before, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+                 ORDER BY r.run_id DESC
+                 LIMIT 501)
+                UNION ALL
+                SELECT r.*
+                FROM ( -- no workspace_id inside the fence: its key would read the whole workspace
+                    SELECT r.*
+                    FROM ingest_runs r
+                    WHERE r.source_ref = p_source_ref
+                    OFFSET 0
+                ) AS r
+                WHERE r.workspace_id = p_workspace_id
+                  AND (p_before IS NULL OR r.run_id < p_before)
+            ) AS r
             ORDER BY r.run_id DESC
             LIMIT 501
         ) AS r
