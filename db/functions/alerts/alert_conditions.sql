@@ -1,6 +1,7 @@
 -- alert_conditions(thresholds) -> every condition that holds right now, by workspace
 --
--- thresholds   {"dead", "failed_permanent", "paused_channels", "cooled_groups", "oldest_due", "pull_sources",
+-- thresholds   {"dead", "failed_permanent", "paused_channels", "paused_share",
+--               "disabled_channels", "held_deliveries", "cooled_groups", "oldest_due", "pull_sources",
 --               "staged_posts", "bot_outbox", "bot_errors", "orphan_events", "relay_lag", "event_partitions",
 --               "refused_claims", "set_aside", "provider_waits", "open_circuits",
 --               "bot_actions_expired", "bot_webhook", "bot_inbox", "bot_fallback", "bot_adapter",
@@ -27,7 +28,8 @@ AS $$
     WITH t AS MATERIALIZED (
         SELECT *
         FROM jsonb_to_record(p_thresholds) AS r (
-            dead bigint, failed_permanent bigint, paused_channels bigint, cooled_groups bigint, oldest_due numeric,
+            dead bigint, failed_permanent bigint, paused_channels bigint, paused_share numeric,
+            disabled_channels bigint, held_deliveries bigint, cooled_groups bigint, oldest_due numeric,
             pull_sources bigint, staged_posts numeric, bot_outbox numeric, bot_errors bigint, orphan_events bigint,
             relay_lag numeric, event_partitions numeric, refused_claims numeric, staged_deadline numeric,
             set_aside bigint, provider_waits numeric, open_circuits bigint,
@@ -40,8 +42,14 @@ AS $$
     SELECT 'failed_permanent', c.workspace_id, c.found, t.failed_permanent, c.since, c.causes
     FROM t, condition_failed_permanent(t.failed_permanent) AS c
     UNION ALL
-    SELECT 'paused_channels', c.workspace_id, c.found, t.paused_channels, c.since, c.causes
-    FROM t, condition_paused_channels(t.paused_channels) AS c
+    SELECT 'paused_channels', c.workspace_id, c.found, coalesce(t.paused_channels, 0), c.since, c.causes
+    FROM t, condition_paused_channels(t.paused_channels, t.paused_share) AS c
+    UNION ALL
+    SELECT 'disabled_channels', c.workspace_id, c.found, t.disabled_channels, c.since, c.causes
+    FROM t, condition_disabled_channels(t.disabled_channels) AS c
+    UNION ALL
+    SELECT 'held_deliveries', c.workspace_id, c.found, t.held_deliveries, c.since, c.causes
+    FROM t, condition_held_deliveries(t.held_deliveries) AS c
     UNION ALL
     SELECT 'cooled_groups', c.workspace_id, c.found, t.cooled_groups, c.since, c.causes
     FROM t, condition_cooled_groups(t.cooled_groups) AS c

@@ -1,6 +1,7 @@
 -- condition_failed_permanent(more_than) -> the workspaces with more permanent failures within ten minutes
 --
--- What a catch-up policy dropped was dropped on purpose and does not count.
+-- What a catch-up policy dropped was dropped on purpose and does not count; nor does what no plan could be made for
+-- (validation_failed): that is told to the sender.
 CREATE OR REPLACE FUNCTION condition_failed_permanent(p_more_than bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql
@@ -22,7 +23,7 @@ AS $$
         WHERE g.status = 'failed_permanent'
           AND g.workspace_id = w.workspace_id
           AND g.given_up_at > (SELECT clock_timestamp() - interval '10 minutes')
-          AND d.code IS DISTINCT FROM 'catch_up_dropped'
+          AND (d.code IN ('catch_up_dropped', 'validation_failed')) IS NOT TRUE
     ) AS g
     WHERE w.status <> 'disabled'
       AND g.failed > p_more_than

@@ -1,7 +1,9 @@
--- condition_paused_channels(more_than) -> the workspaces with more channels paused right now
+-- condition_paused_channels(more_than, share) -> the workspaces with more channels paused right now
+--
+-- share    also those in which more than this part of the enabled channels is paused: a small installation has few
 --
 -- causes: the five whose pause ends last, each with the error's code or the operator's reason.
-CREATE OR REPLACE FUNCTION condition_paused_channels(p_more_than bigint)
+CREATE OR REPLACE FUNCTION condition_paused_channels(p_more_than bigint, p_share numeric DEFAULT NULL)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql
 STABLE
@@ -15,6 +17,11 @@ AS $$
           AND w.status <> 'disabled'
         GROUP BY c.workspace_id
         HAVING count(*) > p_more_than
+            OR count(*) > p_share * (
+                SELECT count(*)
+                FROM channels o
+                WHERE o.workspace_id = c.workspace_id
+                  AND (o.enabled OR o.paused_until > clock_timestamp()))
     )
     SELECT p.workspace_id, p.channels, min(closed.ts), jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                'name', coalesce(c.title, c.platform || ' ' || c.channel_id),

@@ -10,6 +10,7 @@ import pytest
 from db.support.bots import Bot
 from db.support.builders import Tenant, permanent, sent, transient
 from db.support.circuits import no_answer
+from db.support.hot_calls import unshowable
 from db.support.operators import Operator, dead, refused
 from db.support.operators import held as held_by_doubt
 from db.support.publications import Publisher
@@ -44,6 +45,43 @@ async def refused_ones(tenant: Tenant, count: int) -> None:
 async def paused_channels(tenant: Tenant, count: int) -> None:
     for channel in await tenant.channels(count):
         await tenant.set_channel(channel, "paused_until = now() + interval '1 hour'")
+
+
+async def disabled_channels(tenant: Tenant, count: int) -> None:
+    """Those that an operator disabled, without a failure, do not count."""
+    await tenant.channel(enabled=False)
+    for channel in await tenant.channels(count, title="Gone"):
+        await tenant.set_channel(channel, "error_streak = 2")
+        await tenant.backlog(channel, 1)
+    await tenant.commit(*(permanent(claim, "channel", code="chat_not_found") for claim in await tenant.claim()))
+
+
+async def held_ones(tenant: Tenant, count: int) -> None:
+    channel = await tenant.channel(title="Doubt", on_ambiguous="hold", max_parallel=9)
+    await tenant.backlog(channel, count + 1)
+    claims = await tenant.claim()
+    await tenant.commit(sent(claims[0]), *(transient(claim, ambiguous=True) for claim in claims[1:]))
+
+
+async def test_a_share_of_paused_channels_is_an_alert_and_a_refused_post_is_none(tenant: Tenant) -> None:
+    """Of nine channels one is a ninth, two are more than a fifth."""
+    channels = await tenant.channels(9)
+    await tenant.set_channel(channels[0], "paused_until = now() + interval '1 hour'")
+    few = await conditions(tenant, paused_channels=10, paused_share=0.2)
+    await tenant.set_channel(channels[1], "paused_until = now() + interval '1 hour'")
+
+    assert few == {}
+    assert (await conditions(tenant, paused_channels=10, paused_share=0.2))["paused_channels"]["found"] == 2
+    assert await conditions(tenant, paused_channels=10) == {}
+
+
+async def test_what_no_plan_could_be_made_for_is_the_senders(tenant: Tenant) -> None:
+    await tenant.channel()
+    for _ in range(2):
+        await tenant.put(unshowable(await tenant.post()))
+
+    assert [row["status"] for row in await tenant.deliveries()] == ["failed_permanent"] * 2
+    assert await conditions(tenant, failed_permanent=0) == {}
 
 
 async def cooled_groups(tenant: Tenant, count: int) -> None:
@@ -256,6 +294,8 @@ ALL: dict[str, tuple[Arrange, Any, int, int, int, dict[str, Any]]] = {
     "dead": (dead_ones, 3, 2, 3, 3, {"name": "Lost", "code": "boom", "count": 3}),
     "failed_permanent": (refused_ones, 4, 4, 5, 5, {"name": "Shut", "code": "chat_not_found", "count": 5}),
     "paused_channels": (paused_channels, 2, 2, 3, 3, {}),
+    "disabled_channels": (disabled_channels, 2, 1, 2, 2, {"name": "Gone", "code": "chat_not_found"}),
+    "held_deliveries": (held_ones, 2, 1, 2, 2, {"name": "Doubt", "code": "boom", "count": 2}),
     "cooled_groups": (cooled_groups, 1, 0, 1, 1, {"name": "telegram bot-0", "code": "unauthorized", "count": 3}),
     "open_circuits": (outages, 2, 1, 2, 2, {"code": "http_502"}),
     "oldest_due": (overdue, 10 * MINUTE, 9 * MINUTE, 11 * MINUTE, 1, {"name": "Slow", "count": 1}),

@@ -22,6 +22,12 @@ CONDITION_TEXTS: Mapping[str, ConditionText] = {
         "{count} deliveries failed permanently within ten minutes", "autopost queue errors"
     ),
     "paused_channels": ConditionText("{count} channels are paused", "autopost channel list"),
+    "disabled_channels": ConditionText(
+        "{count} channels are disabled after failures", "autopost channel list, then autopost channel enable"
+    ),
+    "held_deliveries": ConditionText(
+        "{count} deliveries were perhaps sent and wait for a decision", "autopost queue resolve"
+    ),
     "cooled_groups": ConditionText(
         "{count} rate groups are paused after their platform rejected every call", "autopost auth list"
     ),
@@ -75,6 +81,9 @@ def thresholds(config: AlertConfig) -> dict[str, Any]:
         "dead": config.alert_dead,
         "failed_permanent": config.alert_failed_permanent,
         "paused_channels": config.alert_paused_channels,
+        "paused_share": config.alert_paused_share,
+        "disabled_channels": config.alert_disabled_channels,
+        "held_deliveries": config.alert_held,
         "cooled_groups": config.alert_cooled_groups,
         "open_circuits": config.alert_open_circuits,
         "oldest_due": _seconds(config.alert_oldest_due),

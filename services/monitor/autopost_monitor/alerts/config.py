@@ -44,6 +44,12 @@ class AlertConfig(ServiceConfig, frozen=True, kw_only=True):
     alert_failed_permanent: Annotated[MoreThan, Named("ALERT_FAILED_PERM_10M")] | None = 20
     """Alert above this number within ten minutes."""
     alert_paused_channels: MoreThan | None = 10
+    alert_paused_share: Annotated[float, Meta(ge=0, le=1)] | None = 0.2
+    """Also alert when more than this part of the channels of a workspace is paused."""
+    alert_disabled_channels: Count | None = 1
+    """Channels that were disabled after failures."""
+    alert_held: Count | None = 1
+    """Deliveries that perhaps were sent and wait for an operator."""
     alert_cooled_groups: Count | None = 1
     alert_open_circuits: Count | None = 1
     alert_oldest_due: Duration | None = timedelta(minutes=15)
