@@ -90,7 +90,14 @@ BEGIN
      AND c.channel_id = d.channel_id;
     UPDATE ingress_receipts r
     SET cancelled_at = clock_timestamp()
-    WHERE r.workspace_id = p_workspace_id
-      AND r.receipt_id = ANY (_runs);
+    FROM (SELECT g.run_id FROM unnest(_runs) AS g (run_id) ORDER BY g.run_id) AS g
+    CROSS JOIN LATERAL ( -- by key, whatever the planner estimates
+        SELECT o.ctid AS place
+        FROM ingress_receipts o
+        WHERE o.workspace_id = p_workspace_id
+          AND o.receipt_id = g.run_id
+        FOR UPDATE
+    ) AS locked
+    WHERE r.ctid = locked.place;
     RETURN jsonb_build_object('verdict', cancel_verdict(_told), 'deliveries', coalesce(_told, '[]'));
 END $$;

@@ -62,7 +62,7 @@ def test_what_others_wrote_is_one_line_without_secrets() -> None:
 
 
 def test_every_threshold_has_its_condition_and_its_words() -> None:
-    assert set(thresholds(configured())) == {*CONDITION_TEXTS, "staged_deadline"}
+    assert set(thresholds(configured())) == {*CONDITION_TEXTS, "staged_deadline", "paused_share"}
 
 
 def test_a_threshold_that_is_set_to_nothing_is_off() -> None:
