@@ -17,6 +17,10 @@ class Commands(click.Group):
         "demo": ("autopost_cli.demo:demo", "Show the six guarantees on a running system, one by one."),
         "migrate": ("autopost_cli.schema.migrate:migrate", "Update the database schema to this version."),
         "seed": ("autopost_cli.schema.seed:command", "Insert two demo workspaces into the database."),
+        "post": (
+            "autopost_cli.post.post:post",
+            "Send a post, see what became of it, cancel or reschedule it.",
+        ),
         "queue": (
             "autopost_cli.queue.queue:queue",
             "Show the queue and recent errors; requeue, skip, release or resolve deliveries.",
