@@ -322,7 +322,7 @@ async def a_time_there_and_back_again(publications: Publications) -> None:
     place = await publications.place()
     publication = await publications.draft(place, {"text": SALE})
     await publications.done(publication, "approve")
-    at = datetime.now(UTC) + timedelta(seconds=2)
+    at = datetime.now(UTC) + timedelta(seconds=8)
     for time in (at, at + HOUR, at):
         await publications.done(publication, "schedule", {"at": time.isoformat()})
 

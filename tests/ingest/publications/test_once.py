@@ -25,13 +25,6 @@ async def is_published(replica: Replica, publication: PublicationId) -> bool:
     return str((await replica.show(publication))["status"]) == "published"
 
 
-async def is_settled(replica: Replica) -> bool:
-    """Every command in the stream was handled."""
-    topology = replica.bus.topology
-    info = await replica.bus._connection.js.consumer_info(topology.stream("COMMANDS"), "post-scheduler-worker")
-    return not (info.num_pending or info.num_ack_pending)
-
-
 async def repeat(replica: Replica, publication: PublicationId, when: str) -> None:
     stored = await asyncio.gather(*(replica.command(publication, f"{when} {nth}") for nth in range(AT_ONCE)))
     assert all(stored)
@@ -51,7 +44,7 @@ async def test_a_command_fifty_times_at_once_and_after_success_is_one_call(
     async with running_dispatcher(configured(database.url, stage.simulator)):
         await eventually(lambda: is_published(before, publication), within=PLENTY)
         await repeat(before, publication, "after success")
-        await eventually(lambda: is_settled(replicas[0]), within=PLENTY)
+        await eventually(replicas[0].has_settled, within=PLENTY)
 
     assert [line["status"] for line in await stage.log()] == [200]
 
@@ -104,7 +97,7 @@ async def test_a_stream_that_is_wiped_or_restored_from_an_old_backup_leads_to_no
         await eventually(lambda: is_published(replica, second), within=PLENTY)
         await backups.restore()
         await eventually(lambda: replica.bus.bound(replica.bus.topology.publish_commands), within=PLENTY)
-        await eventually(lambda: is_settled(replica), within=PLENTY)
+        await eventually(replica.has_settled, within=PLENTY)
         third = await replica.scheduled(channels[2])
         await eventually(lambda: is_published(replica, third), within=PLENTY)
 

@@ -101,6 +101,12 @@ class Replica(PublishingReplica):
     async def begun(self, publication: PublicationId) -> bool:
         return (await self.show(publication))["delivery_id"] is not None
 
+    async def has_settled(self) -> bool:
+        """Every command in the stream was handled."""
+        stream = self.bus.topology.stream("COMMANDS")
+        info = await self.bus._connection.js.consumer_info(stream, "post-scheduler-worker")
+        return not (info.num_pending or info.num_ack_pending)
+
     async def command(self, publication: PublicationId, msg_id: str) -> bool:
         """Publishes a command, as the outbox has it or once more."""
         command = PublishPost(
