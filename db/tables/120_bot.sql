@@ -194,8 +194,8 @@ WHERE sent_at IS NOT NULL OR failed_at IS NOT NULL;
 
 CREATE INDEX bot_outbox_changes ON bot_outbox (workspace_id, chat_id, seq) WHERE seq IS NOT NULL;
 
--- The reply first: a plan made while the table was empty would otherwise find replies of an update by the workspace alone.
-CREATE INDEX bot_outbox_by_reply ON bot_outbox (reply_id, workspace_id);
+-- A hash: a plan made while the table was empty would otherwise look for the reply to an update by the workspace alone.
+CREATE INDEX bot_outbox_by_reply ON bot_outbox USING hash (reply_id);
 
 CREATE TABLE bot_rules (
     workspace_id uuid NOT NULL REFERENCES workspaces,
