@@ -9,6 +9,7 @@ RETURNS decided_turn[]
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_bitmapscan = off
 AS $$
 BEGIN
     RETURN (

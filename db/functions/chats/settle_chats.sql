@@ -16,10 +16,17 @@ DECLARE
     _more bigint[];
 BEGIN
     WITH following AS MATERIALIZED (
-        SELECT c.nth, c.workspace_id, c.chat_id,
+        SELECT c.nth, h.row_place,
                CASE WHEN b.next_attempt_at IS NOT NULL THEN b.next_attempt_at
                     WHEN i.ts IS NOT NULL THEN clock_timestamp() END AS due_at
         FROM unnest(p_workspace_ids, p_chat_ids) WITH ORDINALITY AS c (workspace_id, chat_id, nth)
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
+            SELECT h.ctid AS row_place
+            FROM bot_chats h
+            WHERE h.workspace_id = c.workspace_id
+              AND h.chat_id = c.chat_id
+            OFFSET 0
+        ) AS h
         LEFT JOIN LATERAL (
             SELECT b.next_attempt_at
             FROM bot_outbox b
@@ -36,6 +43,7 @@ BEGIN
             WHERE i.workspace_id = c.workspace_id
               AND i.chat_id = c.chat_id
               AND i.processed_at IS NULL
+            ORDER BY i.provider_ts, i.provider_seq, i.ts -- as the index has them
             LIMIT 1
         ) AS i ON true
         WHERE c.chat_id IS NOT NULL
@@ -46,8 +54,7 @@ BEGIN
             lease_until = NULL,
             takes = 0
         FROM following f
-        WHERE c.workspace_id = f.workspace_id
-          AND c.chat_id = f.chat_id
+        WHERE c.ctid = f.row_place
         RETURNING f.nth, c.due_at
     )
     SELECT coalesce(array_agg(s.nth), '{}') INTO _more FROM settled s WHERE s.due_at <= clock_timestamp();

@@ -9,7 +9,14 @@ CREATE OR REPLACE FUNCTION condition_bot_inbox(p_older_than interval)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql
 STABLE
+SET enable_nestloop = off
 AS $$
+    WITH replies AS MATERIALIZED ( -- read once: a look-up for each update would cost more than reading them
+        SELECT DISTINCT b.workspace_id, b.chat_id
+        FROM bot_outbox b
+        WHERE b.sent_at IS NULL
+          AND b.failed_at IS NULL
+    )
     SELECT u.workspace_id, sum(u.updates)::bigint, min(u.since),
            jsonb_agg(jsonb_build_object('name', 'update', 'code', u.code, 'count', u.updates)
                      ORDER BY u.updates DESC, u.code)
@@ -24,6 +31,9 @@ AS $$
           ON g.workspace_id = s.workspace_id
          AND g.platform = s.provider
          AND g.rate_group = s.rate_group
+        LEFT JOIN replies r
+          ON r.workspace_id = i.workspace_id
+         AND r.chat_id = i.chat_id
         CROSS JOIN LATERAL (
             SELECT CASE
                 WHEN s.enabled IS NOT TRUE THEN 'bot_off'
@@ -31,14 +41,7 @@ AS $$
                 WHEN EXISTS (
                     SELECT 1 FROM set_aside a WHERE a.workspace_id = i.workspace_id AND a.work = 'bot_turns'
                 ) THEN 'set_aside'
-                WHEN EXISTS (
-                    SELECT 1
-                    FROM bot_outbox b
-                    WHERE b.workspace_id = i.workspace_id
-                      AND b.chat_id = i.chat_id
-                      AND b.sent_at IS NULL
-                      AND b.failed_at IS NULL
-                ) THEN 'reply_waits'
+                WHEN r.chat_id IS NOT NULL THEN 'reply_waits'
                 ELSE 'unanswered'
             END AS code
         ) AS why

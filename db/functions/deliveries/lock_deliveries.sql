@@ -40,6 +40,7 @@ BEGIN
                       FROM deliveries d
                       WHERE d.workspace_id = p_workspace_id
                         AND d.delivery_id = asked.delivery_id
+                      OFFSET 0 -- a join would be planned for the size that the table had
                   )
             );
             IF cardinality(_busy) = 0 THEN

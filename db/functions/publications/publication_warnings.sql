@@ -17,7 +17,8 @@ AS $$
           AND o.channel_id = (p_publication).channel_id
           AND o.publication_id <> (p_publication).publication_id
           AND o.status IN ('scheduled', 'publishing', 'published')
-          AND o.scheduled_at BETWEEN (p_publication).scheduled_at - interval '5 minutes'
+          AND o.version > 0 -- as the index has it
+          AND coalesce(o.scheduled_at, 'infinity') BETWEEN (p_publication).scheduled_at - interval '5 minutes'
                                  AND (p_publication).scheduled_at + interval '5 minutes'
         UNION ALL
         SELECT jsonb_build_object('code', 'same_content', 'delivery_id', t.delivery_id, 'sent_at', t.sent_at)

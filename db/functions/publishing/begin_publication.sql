@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION begin_publication(p_workspace_id uuid, p_publication_
 RETURNS jsonb
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
     _post post := (parse_posts(jsonb_build_array(p_post)))[1];
@@ -107,10 +107,14 @@ BEGIN
         ON CONFLICT (message_id, plan_hash, workspace_id) DO NOTHING;
         SELECT r.rendering_id
         INTO _rendering_id
-        FROM renderings r
-        WHERE r.workspace_id = p_workspace_id
-          AND r.message_id = _message_id
-          AND r.plan_hash = _plan_hash;
+        FROM (
+            SELECT r.rendering_id, r.workspace_id
+            FROM renderings r
+            WHERE r.message_id = _message_id
+              AND r.plan_hash = _plan_hash
+            OFFSET 0
+        ) AS r
+        WHERE r.workspace_id = p_workspace_id;
     END IF;
     UPDATE publications p
     SET delivery_id = _delivery_id,

@@ -13,6 +13,7 @@ CREATE OR REPLACE FUNCTION due_publications(p_limit int, p_now timestamptz DEFAU
 RETURNS jsonb
 LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _now timestamptz := coalesce(p_now, clock_timestamp());
@@ -60,14 +61,20 @@ BEGIN
     INTO _due, _taken
     FROM started s;
 
-    SELECT min(p.scheduled_at)
+    SELECT p.scheduled_at
     INTO _next
     FROM publications p
-    JOIN workspaces w
-      ON w.workspace_id = p.workspace_id
-     AND w.status = 'active'
     WHERE p.status = 'scheduled'
-      AND (p.scheduled_at > _now OR _taken = p_limit); -- what another process holds is not ours to wait for
+      AND p.scheduled_at > CASE WHEN _taken = p_limit THEN '-infinity' ELSE _now END -- what another process holds is not ours
+      AND EXISTS (
+          SELECT 1
+          FROM workspaces w
+          WHERE w.workspace_id = p.workspace_id
+            AND w.status = 'active'
+          OFFSET 0
+      )
+    ORDER BY p.scheduled_at
+    LIMIT 1;
     RETURN _due || jsonb_build_object(
         'next_in', CASE WHEN _next IS NOT NULL
                         THEN greatest(0, date_part('epoch', _next - coalesce(p_now, clock_timestamp()))) END);

@@ -6,6 +6,7 @@ RETURNS TABLE (workspace_id uuid, publication_id uuid, version int, traceparent 
 LANGUAGE sql
 STABLE
 SECURITY DEFINER SET search_path = public, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT p.workspace_id, p.publication_id, p.version, p.traceparent
     FROM publications p

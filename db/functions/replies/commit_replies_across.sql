@@ -80,6 +80,7 @@ BEGIN
             WHERE i.workspace_id = d.workspace_id
               AND i.chat_id = d.chat_id
               AND i.processed_at IS NULL
+            ORDER BY i.provider_ts, i.provider_seq, i.ts -- as the index has them
             LIMIT 1
         ) AS i ON true
     ), ended AS (

@@ -39,13 +39,13 @@ BEGIN
     _now := clock_timestamp();
 
     SELECT array_agg(c.nth) AS nths, array_agg(c.workspace_id) AS workspaces, array_agg(c.chat_id) AS chats,
-           array_agg(c.beside) AS beside, array_agg(c.missed) AS missed, array_agg(b.key) AS keys,
+           array_agg(c.beside) AS beside, array_agg(c.missed) AS missed, array_agg(b.row_place) AS row_places,
            array_agg(b.reply_id) AS replies, array_agg(b.slot_at IS NULL) AS are_new, array_agg(b.attempt) AS attempts
     INTO _replies
     FROM unnest(p_workspace_ids, p_chat_ids, p_beside, p_missed) WITH ORDINALITY
         AS c (workspace_id, chat_id, beside, missed, nth)
     CROSS JOIN LATERAL (
-        SELECT b.inbound_provider_message_id AS key, b.reply_id, b.slot_at, b.attempt
+        SELECT b.ctid AS row_place, b.reply_id, b.slot_at, b.attempt
         FROM bot_outbox b
         WHERE b.workspace_id = c.workspace_id
           AND b.chat_id = c.chat_id
@@ -63,26 +63,28 @@ BEGIN
 
     RETURN QUERY
     WITH judged AS MATERIALIZED (
-        SELECT *
-        FROM unnest(_replies.nths, _replies.workspaces, _replies.chats, _replies.keys, _replies.are_new,
+        SELECT j.*, h.chat_place
+        FROM unnest(_replies.nths, _replies.workspaces, _replies.chats, _replies.row_places, _replies.are_new,
                     _replies.attempts, _slots.slots, _slots.taken, _slots.gates)
-            AS j (nth, workspace_id, chat_id, key, is_new, attempt, slot, is_taken, gate)
+            AS j (nth, workspace_id, chat_id, row_place, is_new, attempt, slot, is_taken, gate)
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
+            SELECT h.ctid AS chat_place
+            FROM bot_chats h
+            WHERE h.workspace_id = j.workspace_id
+              AND h.chat_id = j.chat_id
+            OFFSET 0
+        ) AS h
     ), begun AS (
         UPDATE bot_outbox b
         SET attempt = b.attempt + j.is_new::int,
             slot_at = j.slot
         FROM judged j
-        WHERE b.workspace_id = j.workspace_id
-          AND b.chat_id = j.chat_id
-          AND b.inbound_provider_message_id = j.key
-          AND j.is_taken
+        WHERE b.ctid = CASE WHEN j.is_taken THEN j.row_place END
     ), chats AS (
         UPDATE bot_chats c
         SET next_allowed_at = j.gate
         FROM judged j
-        WHERE c.workspace_id = j.workspace_id
-          AND c.chat_id = j.chat_id
-          AND j.gate IS NOT NULL
+        WHERE c.ctid = CASE WHEN j.gate IS NOT NULL THEN j.chat_place END
     )
     SELECT j.nth, s.at, s.at - _now, j.is_taken, j.attempt + (j.is_new AND j.is_taken)::int
     FROM judged j

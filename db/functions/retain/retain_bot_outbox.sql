@@ -12,7 +12,7 @@ SECURITY DEFINER SET search_path = public, pg_temp
 SET enable_seqscan = off
 AS $$
     WITH old AS MATERIALIZED (
-        SELECT b.workspace_id, b.chat_id, b.inbound_provider_message_id, b.seq
+        SELECT b.workspace_id, b.chat_id, b.seq, b.ctid AS row_place
         FROM bot_outbox b
         WHERE coalesce(b.sent_at, b.failed_at) < (SELECT clock_timestamp() - p_keep)
           AND (b.sent_at IS NOT NULL OR b.failed_at IS NOT NULL)
@@ -23,33 +23,41 @@ AS $$
                 AND i.chat_id = b.chat_id
                 AND i.provider_message_id = b.inbound_provider_message_id
                 AND i.processed_at IS NULL
+              OFFSET 0 -- by key: a join would read all that is unanswered
           )
         ORDER BY coalesce(b.sent_at, b.failed_at)
         LIMIT p_limit
         FOR UPDATE OF b SKIP LOCKED
     ), chats AS MATERIALIZED (
-        SELECT c.workspace_id, c.chat_id
-        FROM bot_chats c
-        JOIN (SELECT DISTINCT o.workspace_id, o.chat_id FROM old o WHERE o.seq IS NOT NULL) AS o
-          ON o.workspace_id = c.workspace_id
-         AND o.chat_id = c.chat_id
-        FOR NO KEY UPDATE OF c SKIP LOCKED
+        SELECT c.workspace_id, c.chat_id, c.row_place
+        FROM (
+            SELECT DISTINCT o.workspace_id, o.chat_id FROM old o WHERE o.seq IS NOT NULL ORDER BY 1, 2
+        ) AS o
+        CROSS JOIN LATERAL ( -- each by key, whatever the planner estimates
+            SELECT c.workspace_id, c.chat_id, c.ctid AS row_place
+            FROM bot_chats c
+            WHERE c.workspace_id = o.workspace_id
+              AND c.chat_id = o.chat_id
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS c
     ), gone AS (
         DELETE FROM bot_outbox t
         USING old o
         LEFT JOIN chats c USING (workspace_id, chat_id)
-        WHERE t.workspace_id = o.workspace_id
-          AND t.chat_id = o.chat_id
-          AND t.inbound_provider_message_id = o.inbound_provider_message_id
+        WHERE t.ctid = o.row_place
           AND (o.seq IS NULL OR c.chat_id IS NOT NULL)
         RETURNING t.workspace_id, t.chat_id, t.seq
     ), remembered AS (
         UPDATE bot_chats c
         SET forgotten_seq = greatest(c.forgotten_seq, g.seq)
-        FROM (SELECT g.workspace_id, g.chat_id, max(g.seq) AS seq FROM gone g GROUP BY g.workspace_id, g.chat_id) AS g
-        WHERE c.workspace_id = g.workspace_id
-          AND c.chat_id = g.chat_id
-          AND g.seq IS NOT NULL
+        FROM (
+            SELECT h.row_place, max(g.seq) AS seq
+            FROM gone g
+            JOIN chats h USING (workspace_id, chat_id)
+            WHERE g.seq IS NOT NULL
+            GROUP BY h.row_place
+        ) AS g
+        WHERE c.ctid = g.row_place
     )
     SELECT count(*)::int FROM gone
 $$;

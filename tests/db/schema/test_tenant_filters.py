@@ -34,7 +34,7 @@ WHOLE_INSTALLATION = {
     "queue_depth",
     # targets of alerts belong to the installation
     *("abandon_notices", "count_alerts", "evaluate_alerts", "status_report", "send_snapshot"),
-    *("condition_provider_waits", "condition_set_aside"),
+    *("condition_provider_waits", "condition_set_aside", "condition_bot_inbox", "condition_publications_late"),
     # metrics of all of them
     *("circuit_counts", "count_bot_actions", "queue_by_workspace"),
     *("count_publications", "count_unpublished_commands"),

@@ -6,7 +6,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from db.support import hot_conversations, hot_publications
 from db.support.builders import Tenant, permanent, sent, transient
+from db.support.hot_conversations import Conversations
+from db.support.hot_publications import Publications
 from db.support.relay_cursor import Cursor
 from db.support.senders import make_sender
 
@@ -135,6 +138,8 @@ class World:
     """A post that is being fetched: its workspace, its id and its lease."""
     actions: UUID
     """The endpoint of the action API."""
+    conversations: Conversations
+    publications: Publications
     claims: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -177,7 +182,12 @@ class World:
             *(tenant.workspace, sender.endpoint, await _run(tenant)),
         )
         cursor = await Cursor.opened(pool)
-        world = cls(tenant, channels, sender.endpoint, cursor, token, pulls, tuple(staged), actions)
+        conversations = await Conversations.open(tenant)
+        publications = await Publications.open(tenant, channels[0], sender.endpoint)
+        world = cls(
+            *(tenant, channels, sender.endpoint, cursor, token, pulls, tuple(staged), actions),
+            *(conversations, publications),
+        )
         for _ in range(IN_FLIGHT // CHANNELS):
             await tenant.enqueue()
         world.claims = await tenant.claim(IN_FLIGHT)
@@ -193,6 +203,8 @@ class World:
         """This many deliveries more, all of them due, and relayed."""
         await connection.execute("SET session_replication_role = replica")
         await connection.execute(BACKLOG, self.tenant.workspace, self.channels, count, self.endpoint, timeout=300)
+        await connection.execute(hot_conversations.BACKLOG, self.tenant.workspace, count // CHANNELS)
+        await connection.execute(hot_publications.BACKLOG, self.tenant.workspace, count // CHANNELS, self.channels[0])
         await connection.execute("RESET session_replication_role")
         await connection.execute(
             "UPDATE relay_state SET lo = pg_current_xact_id(), hi = pg_current_xact_id(), "
@@ -313,6 +325,8 @@ class World:
             "read_media_origins": Call("SELECT * FROM read_media_origins($1, $2)", (workspace, BLOBS)),
             **self._of_chats(),
             **self._of_outages(one),
+            **{name: Call(*given) for name, given in self.conversations.calls().items()},
+            **{name: Call(*given) for name, given in self.publications.calls().items()},
             "fail_push": Call("SELECT fail_push($1, $2, 'trace', 'boom')", (workspace, self.endpoint)),
             "refuse_ingress": Call(
                 "SELECT refuse_ingress($1, $2, 'push', 'ingress_rate_limited', 'rate_limited', '{}', 'trace')",
@@ -398,6 +412,9 @@ class World:
             "bot_counts": Call("SELECT * FROM bot_counts()", ()),
             "circuit_counts": Call("SELECT * FROM circuit_counts()", ()),
             "queue_by_workspace": Call("SELECT * FROM queue_by_workspace(10)", ()),
+            "count_publications": Call("SELECT * FROM count_publications()", ()),
+            "count_unpublished_commands": Call("SELECT count_unpublished_commands()", ()),
+            "drop_missed_publications": Call("SELECT drop_missed_publications(200)", ()),
             "stuck_bot_replies": Call("SELECT * FROM stuck_bot_replies('1 minute')", ()),
             "queue_depth": Call("SELECT * FROM queue_depth()", ()),
             "recount": Call("SELECT * FROM recount($1)", (workspace,)),
