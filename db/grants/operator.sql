@@ -61,6 +61,7 @@ GRANT EXECUTE ON FUNCTION
     verify_channels(uuid, int),
     verify_deliveries(uuid, uuid, int, int, interval),
     verify_events(uuid, timestamptz, uuid, int, timestamptz, jsonb, int),
+    verify_publications(uuid, uuid, int, int),
     verify_queue(uuid, uuid, int, int),
     verify_size(uuid),
     why(text, uuid, int, timestamptz),

@@ -13,7 +13,7 @@ SELECT c.workspace_id, c.channel_id, c.platform, c.rate_group, c.title,
        coalesce(closed.error ->> 'code', closed.meta ->> 'reason') AS reason,
        closed.meta ->> 'operator' AS operator,
        c.catch_up,
-       kept.waiting, kept.held, kept.oldest_at, kept.last_seen_at
+       kept.waiting, kept.held, oldest.created_at AS oldest_at, newest.last_seen_at
 FROM channels c
 LEFT JOIN LATERAL (
     SELECT e.ts, e.error, e.meta
@@ -25,26 +25,30 @@ LEFT JOIN LATERAL (
     ORDER BY e.ts DESC
     LIMIT 1
 ) AS closed ON true
-CROSS JOIN LATERAL (
+CROSS JOIN LATERAL ( -- of all of them the narrow rows of the queue alone: there may be millions
     SELECT count(*) AS waiting,
-           count(*) FILTER (WHERE d.status = 'retry' AND d.next_retry_at = 'infinity') AS held,
-           min(d.created_at) AS oldest_at,
-           max(m.last_seen_at) AS last_seen_at
+           count(*) FILTER (WHERE q.status = 'retry' AND q.due_at = 'infinity') AS held,
+           min(q.delivery_id::text)::uuid AS oldest,
+           max(q.delivery_id::text)::uuid AS newest
     FROM delivery_queue q
-    CROSS JOIN LATERAL (
-        -- One probe per waiting delivery, whatever the planner's estimate for reading them all.
-        SELECT d.message_id, d.status, d.next_retry_at, d.created_at
-        FROM deliveries d
-        WHERE d.workspace_id = q.workspace_id
-          AND d.delivery_id = q.delivery_id
-        LIMIT 1
-    ) AS d
-    JOIN messages m
-      ON m.workspace_id = q.workspace_id
-     AND m.message_id = d.message_id
     WHERE q.workspace_id = c.workspace_id
       AND q.channel_id = c.channel_id
       AND q.claim_token IS NULL
 ) AS kept
+LEFT JOIN LATERAL ( -- ids are ordered by time
+    SELECT d.created_at
+    FROM deliveries d
+    WHERE d.workspace_id = c.workspace_id
+      AND d.delivery_id = kept.oldest
+    LIMIT 1
+) AS oldest ON true
+LEFT JOIN LATERAL (
+    SELECT m.last_seen_at
+    FROM deliveries d
+    JOIN messages m USING (workspace_id, message_id)
+    WHERE d.workspace_id = c.workspace_id
+      AND d.delivery_id = kept.newest
+    LIMIT 1
+) AS newest ON true
 WHERE NOT c.enabled
    OR c.paused_until > clock_timestamp();

@@ -21,6 +21,7 @@ class Size(Struct, frozen=True, kw_only=True):
 
     deliveries: int
     queue_rows: int
+    publications: int
     events: int
     turns: int
 
@@ -64,6 +65,10 @@ class VerifyGateway:
 
     async def verify_queue(self, workspace: UUID) -> AsyncIterator[Chunk]:
         async for chunk in self._by_key("SELECT * FROM verify_queue($1, $2, $3, $4)", workspace):
+            yield chunk
+
+    async def verify_publications(self, workspace: UUID) -> AsyncIterator[Chunk]:
+        async for chunk in self._by_key("SELECT * FROM verify_publications($1, $2, $3, $4)", workspace):
             yield chunk
 
     async def verify_channels(self, workspace: UUID) -> AsyncIterator[Chunk]:

@@ -10,7 +10,7 @@ from autopost_cli.operate.gateway import Row
 from autopost_cli.operate.operate import print_table
 
 COLUMNS = (
-    *("workspace", "kind", "delivery_id", "message_id", "channel_id", "event_id", "stream_seq"),
+    *("workspace", "kind", "delivery_id", "publication_id", "message_id", "channel_id", "event_id", "stream_seq"),
     *("chat", "at", "log_id", "events", "row"),
 )
 
@@ -47,7 +47,9 @@ class VerifyReport(msgspec.Struct, kw_only=True):
             click.echo(note)
         click.echo("Checked " + ", ".join(f"{count:,} {what}" for what, count in self.checked.items()) + ".")
         if self.holds:
-            click.echo("No differences: every delivery matches its events, every turn of the bot its log.")
+            click.echo(
+                "No differences: every delivery and publication matches its events, every turn of the bot its log."
+            )
             return
         click.secho(f"{self.found:,} differences.", bold=True)
         print_table(self.differences, COLUMNS)

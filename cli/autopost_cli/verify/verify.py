@@ -47,7 +47,7 @@ NO_WORKSPACE = UUID(int=0)
 def verify(
     options: CommonOptions, nats_url: str | None, nats_namespace: str, no_stream: bool, no_bot: bool, most: int
 ) -> None:
-    """Check that every delivery matches its events, that no event is missing, and that the stream has all of them.
+    """Check that deliveries and publications match their events, none is missing, and the stream has them all.
 
     The updates of a shop bot are decided again by the rules that its log names: states and replies must be the same.
     Chats are shown by their tokens, nothing that customers wrote is shown; the event payload_accessed says that it was
@@ -101,7 +101,7 @@ async def _check_stream(
     cursor = await gateway.audit_cursor()
     if cursor is None:
         report.notes.append("The relay has not run yet, so the stream may be empty.")
-    with click.progressbar(length=1, label="stream    ", file=sys.stderr) as bar:
+    with click.progressbar(length=1, label="stream      ", file=sys.stderr) as bar:
 
         def progress(read: int, there: int) -> None:
             bar.length = max(there, read)
@@ -124,11 +124,12 @@ async def _check_workspace(
     walks: list[tuple[str, int, AsyncIterator[Chunk]]] = [
         ("deliveries", size.deliveries, gateway.verify_deliveries(ident)),
         ("queue rows", size.queue_rows, gateway.verify_queue(ident)),
+        ("publications", size.publications, gateway.verify_publications(ident)),
         ("channels", 1, gateway.verify_channels(ident)),
         ("events", size.events, gateway.verify_events(ident, stream.since, cursor)),
     ]
     for what, about, chunks in walks:
-        with click.progressbar(length=max(about, 1), label=f"{what:<10}", file=sys.stderr) as bar:
+        with click.progressbar(length=max(about, 1), label=f"{what:<12}", file=sys.stderr) as bar:
             async for chunk in chunks:
                 report.add(what, chunk.checked, chunk.found, chunk.differences, workspace=name)
                 _report_missing_in_stream(chunk, stream, lambda one: report.add("events", 0, 1, [one], workspace=name))
@@ -144,7 +145,7 @@ def _report_missing_in_stream(chunk: Chunk, stream: StreamReport, missing: Calla
 async def _check_bot(gateway: VerifyGateway, workspace: tuple[UUID, str], about: int, report: VerifyReport) -> None:
     ident, name = workspace
     check = BotCheck(gateway, ident)
-    with click.progressbar(length=about, label="turns     ", file=sys.stderr) as bar:
+    with click.progressbar(length=about, label="turns       ", file=sys.stderr) as bar:
         async for rows in gateway.verify_bot_turns(ident):
             found = await check.add(rows)
             report.add("turns", sum(row["log"] is not None for row in rows), len(found), found, workspace=name)

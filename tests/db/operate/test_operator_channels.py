@@ -12,6 +12,10 @@ from db.support.operators import Operator, meta
 from harness.eventually import eventually
 
 HOURS = timedelta(hours=1)
+READ = """
+    SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))
+    FROM pg_stat_xact_user_tables
+    WHERE relname IN ('deliveries', 'messages')"""
 
 
 async def seen(tenant: Tenant, delivery, age: timedelta) -> None:
@@ -315,6 +319,23 @@ async def test_quarantine_shows_what_waits_why_and_until_when(tenant, operator):
     assert rows[0]["until"] == (await tenant.state(paused))["paused_until"]
     assert rows[2]["until"] is None
     assert all(row["since"] <= datetime.now(UTC) for row in rows)
+
+
+async def test_quarantine_counts_a_backlog_without_reading_its_deliveries(tenant, operator):
+    channel = await tenant.channel(on_ambiguous="hold")
+    await tenant.backlog(channel, 1)
+    await tenant.commit(transient(await tenant.claim_one(), ambiguous=True))
+    await tenant.backlog(channel, 50)
+    await operator.pause(channel)
+
+    async with tenant.db.acquire() as connection, connection.transaction():
+        before = await connection.fetchval(READ)
+        row = await connection.fetchrow("SELECT * FROM quarantine WHERE channel_id = $1", channel)
+        read = await connection.fetchval(READ) - before
+
+    assert (row["waiting"], row["held"]) == (51, 1)
+    assert row["last_seen_at"] is not None
+    assert read <= 6
 
 
 async def test_a_pause_that_runs_out_is_followed_by_the_catch_up(tenant, operator):

@@ -218,6 +218,7 @@ ROLES = {
         "verify_channels",
         "verify_deliveries",
         "verify_events",
+        "verify_publications",
         "verify_queue",
         "verify_size",
         "why",

@@ -22,7 +22,7 @@ async def differences(executor: Executor, workspace: UUID, *, chunk: int = 7) ->
     should have stopped; orphans are looked for apart.
     """
     found = []
-    for function in ("verify_deliveries", "verify_queue"):
+    for function in ("verify_deliveries", "verify_publications", "verify_queue"):
         after = FIRST
         while True:
             row: Any = await executor.fetchrow(f"SELECT * FROM {function}($1, $2, $3)", workspace, after, chunk)
