@@ -45,7 +45,13 @@ LEFT JOIN LATERAL ( -- ids are ordered by time
 LEFT JOIN LATERAL (
     SELECT m.last_seen_at
     FROM deliveries d
-    JOIN messages m USING (workspace_id, message_id)
+    CROSS JOIN LATERAL (
+        SELECT m.last_seen_at
+        FROM messages m
+        WHERE m.workspace_id = d.workspace_id
+          AND m.message_id = d.message_id
+        LIMIT 1
+    ) AS m
     WHERE d.workspace_id = c.workspace_id
       AND d.delivery_id = kept.newest
     LIMIT 1

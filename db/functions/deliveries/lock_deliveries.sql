@@ -42,6 +42,7 @@ BEGIN
                         AND d.delivery_id = asked.delivery_id
                       OFFSET 0 -- a join would be planned for the size that the table had
                   )
+                ORDER BY asked.delivery_id
             );
             IF cardinality(_busy) = 0 THEN
                 RETURN;

@@ -54,7 +54,7 @@ AS $$
         WINDOW w AS (PARTITION BY e.publication_id ORDER BY e.seq)
     ), wrong AS MATERIALIZED (
         SELECT 'publication' AS kind, p.publication_id, p.channel_id, NULL::uuid AS event_id,
-               coalesce(format('%s, version %s', t.status, t.version), 'none') AS told,
+               CASE WHEN t.id IS NULL THEN 'none' ELSE format('%s, version %s', t.status, t.version) END AS told,
                format('%s, version %s', p.status, p.version) AS found
         FROM page p
         CROSS JOIN remembered r

@@ -73,8 +73,6 @@ NOT_MEASURED = {
     "publication_error_type",
     # what owners of publications are told: a few rows
     *("give_up_owner_notices", "next_owner_notices", "record_owner_notice"),
-    # a person's change of mind; planned while its tables were analysed empty, it reads the deliveries once
-    *("cancel_post", "replace_post"),
     # media is collected along a cursor, in batches
     *("finish_media_deletion", "mark_media_for_deletion", "mark_orphan_objects", "retain_media_blobs"),
 }

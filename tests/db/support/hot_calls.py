@@ -307,9 +307,17 @@ class World:
             "read_post": Call("SELECT read_post($1, $2, $3, NULL, 100)", (workspace, uuid4(), one["message_id"])),
             "list_posts": Call("SELECT list_posts($1, NULL, NULL, NULL, NULL, 50)", (workspace,)),
             "list_posts of a source_ref": Call("SELECT list_posts($1, NULL, NULL, $2, NULL, 50)", (workspace, tag)),
+            "cancel_post": Call(
+                "SELECT cancel_post($1, NULL, $2, NULL, $3)",
+                (workspace, one["message_id"], json.dumps({"operator": "a"})),
+            ),
             "reschedule_post": Call(
                 "SELECT reschedule_post($1, NULL, $2, NULL, NULL, $3)",
                 (workspace, one["message_id"], json.dumps({"operator": "a"})),
+            ),
+            "replace_post": Call(
+                "SELECT replace_post($1, $2, NULL, $3, NULL, $4, $5, '{}')",
+                (workspace, self.endpoint, one["message_id"], json.dumps(post | {"run_id": str(uuid4())}), uuid4().hex),
             ),
             "renew_staged_post": Call("SELECT renew_staged_post($1, $2, $3, '1 minute')", self.staged),
             "release_staged_post": Call("SELECT release_staged_post($1, $2, $3)", self.staged),

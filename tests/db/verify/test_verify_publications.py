@@ -27,6 +27,7 @@ async def test_lives_of_all_kinds_have_no_differences(publisher):
     dropped = await publisher.scheduled("cancelled")
     await publisher.call("cancel_publication", dropped, await publisher.version(dropped), "bob", "not today")
     await publisher.due()
+    publisher.channel = await tenant.channel()
     await published(publisher)
 
     assert await differences(tenant.db, tenant.workspace) == []
