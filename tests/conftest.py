@@ -45,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """First, so that ``-m`` sees the marks."""
     slow.mark(items)
+    slow.longest_first(items)
 
 
 @pytest.hookimpl(optionalhook=True)

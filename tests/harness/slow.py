@@ -103,7 +103,16 @@ def mark(items: Iterable[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+def longest_first(items: list[pytest.Item]) -> None:
+    """Else all but one worker would wait at the end for a test that takes minutes."""
+    items.sort(key=lambda item: -max(_limit(item), LONGEST))
+
+
 def is_slow(item: pytest.Item) -> bool:
     """A test that may take longer than others is slow as well."""
+    return item.nodeid.startswith(PLACES) or _limit(item) > LONGEST
+
+
+def _limit(item: pytest.Item) -> float:
     limit = item.get_closest_marker("time_limit")
-    return item.nodeid.startswith(PLACES) or (limit is not None and limit.args[0] > LONGEST)
+    return float(limit.args[0]) if limit else 0.0
