@@ -27,6 +27,20 @@ def test_l0_a_rule_or_template_that_cannot_be_read():
     assert found(rules(ASK, {**TAKE, "capture": "turns"}), "L0") == [("error", "take")]
 
 
+@pytest.mark.parametrize("name", ["clarify", "invalid", "attachment", "flood", "expired"])
+def test_l0_a_text_of_the_settings_that_cannot_be_read(name):
+    (finding,) = (one for one in lint(rules(texts={name: "{{ broken"})) if one.code == "L0")
+    assert (finding.severity, finding.rule_id) == ("error", None)
+    assert f"texts.{name}" in finding.message
+    assert found(rules(texts={name: "{{ unknown }}"}), "L7") == [("warning", None)]
+
+
+@pytest.mark.parametrize("row", [list("abcdefgh"), ["x" * 280], [{"text": "x", "url": "javascript:1"}]])
+def test_l0_buttons_that_no_message_can_have(row):
+    assert found(rules(keyed("r", "слово", buttons=[row])), "L0") == [("error", "r")]
+    assert found(rules(menu=[row]), "L0") == [("error", None)]
+
+
 @pytest.mark.parametrize("wrong", [{"timezone": "Europe/Moskva"}, {"hours": {"mon": [["9", "21:00"]]}}])
 def test_l0_hours_that_cannot_be_read(wrong):
     hours = {"thu": [["09:00", "21:00"]]}

@@ -19,13 +19,14 @@ from msgspec import Struct
 
 from autopost_bot.engine.hours import opens_at
 from autopost_bot.engine.keywords import read_keyword
-from autopost_bot.engine.lint_states import lint_states
+from autopost_bot.engine.lint_states import lint_states, settings_texts
 from autopost_bot.engine.match import match
 from autopost_bot.engine.normal_form import normal_form
+from autopost_bot.engine.reply import UnsendableReply, compile_reply
 from autopost_bot.engine.rules import Rule, RuleButton
 from autopost_bot.engine.ruleset import Ruleset, buttons_of
-from autopost_bot.engine.talk import GIVEN_NAMES
-from autopost_bot.engine.turn import DEFAULT_STATE
+from autopost_bot.engine.talk import GIVEN_NAMES, ButtonRows, rule_rows, say_rows
+from autopost_bot.engine.turn import DEFAULT_STATE, Reply
 
 INTENTS = ("delivery", "payment", "returns", "warranty", "contacts")
 SHORTEST_KEYWORD = 3
@@ -56,6 +57,8 @@ def _all(ruleset: Ruleset) -> Iterator[Row]:
     yield from (("L0", "error", None, problem) for problem in ruleset.refused)
     yield from _templates(ruleset)
     yield from _hours(ruleset)
+    if problem := _unsendable(say_rows(ruleset.settings.menu)):
+        yield "L0", "error", None, f"the menu cannot be sent: {problem}"
     for rule in ruleset.rules:
         yield from _own(ruleset, rule)
     yield from _ties(ruleset.rules)
@@ -73,6 +76,9 @@ def _templates(ruleset: Ruleset) -> Iterator[Row]:
         for body in filter(None, (rule.response_template, rule.invalid_template)):
             if problem := _template_problem(ruleset, body):
                 yield "L0", "error", rule.rule_id, f"the template cannot be read: {problem}"
+    for name, body in settings_texts(ruleset.settings):
+        if problem := _template_problem(ruleset, body):
+            yield "L0", "error", None, f"texts.{name} cannot be read: {problem}"
 
 
 def _hours(ruleset: Ruleset) -> Iterator[Row]:
@@ -99,6 +105,8 @@ def _own(ruleset: Ruleset, rule: Rule) -> Iterator[Row]:
         yield "L10", "error", rule.rule_id, "`any` without a state answers everything, everywhere"
     if (rule.capture or "") in GIVEN_NAMES | {"turns", "opened_by", "prompt", "buttons", "token", "greeted"}:
         yield "L0", "error", rule.rule_id, f"{rule.capture!r} is a name of the bot's own; capture under another one"
+    if problem := _unsendable(rule_rows(rule, "token")):
+        yield "L0", "error", rule.rule_id, f"the buttons cannot be sent: {problem}"
     if dead := _never_wins(ruleset, rule):
         yield "L1", "error", rule.rule_id, f"never wins: whatever it matches, {dead} comes first"
     if rule.pattern.mode not in ("contains", "words"):
@@ -111,6 +119,14 @@ def _own(ruleset: Ruleset, rule: Rule) -> Iterator[Row]:
     for (letters, _), count in spelled.items():
         if count > 1:
             yield "L12", "warning", rule.rule_id, f"keyword {letters!r} is there {count} times"
+
+
+def _unsendable(buttons: ButtonRows) -> str | None:
+    try:
+        compile_reply(Reply(text="text", buttons=buttons))
+    except UnsendableReply as exc:
+        return str(exc)[:200]
+    return None
 
 
 def _never_wins(ruleset: Ruleset, rule: Rule) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from autopost_bot.engine.accept import LONGEST_VALUE
-from autopost_bot.engine.rules import Rule
+from autopost_bot.engine.rules import Rule, Settings, Texts
 from autopost_bot.engine.ruleset import Ruleset
 from autopost_bot.engine.talk import GIVEN_NAMES
 from autopost_bot.engine.turn import DEFAULT_STATE
@@ -69,7 +69,7 @@ class Scenario:
                     yield "L7", "warning", rule.rule_id, f"{{{{ {name} }}}} is empty on some ways to this rule"
                 else:
                     yield "L7", "error", rule.rule_id, f"{{{{ {name} }}}} is captured on no way to this rule"
-        for text in (value for value in _texts(self._ruleset) if value):
+        for _, text in settings_texts(self._ruleset.settings):
             template = self._ruleset.template(text)
             for name in sorted((template.names if template else NOTHING) - GIVEN_NAMES):
                 yield "L7", "warning", None, f"a text of the settings uses {{{{ {name} }}}}, which may be empty"
@@ -135,6 +135,7 @@ def _own(rule: Rule) -> Names:
     return frozenset({rule.capture} if rule.capture else ())
 
 
-def _texts(ruleset: Ruleset) -> tuple[str | None, ...]:
-    texts = ruleset.settings.texts
-    return texts.greeting, texts.clarify, texts.escalate, texts.escalate_closed, texts.cancelled, texts.stale_button
+def settings_texts(settings: Settings) -> list[tuple[str, str]]:
+    """The templates of the settings, by name; ``shop`` is a value of theirs."""
+    texts = ((name, getattr(settings.texts, name)) for name in Texts.__struct_fields__ if name != "shop")
+    return [(name, text) for name, text in texts if text]
