@@ -41,7 +41,8 @@ BEGIN
     _locked.verdict := CASE
         WHEN _locked.verdict IS NOT NULL THEN _locked.verdict
         WHEN (_locked.publication).status = 'draft' THEN 'not_approved'
-        WHEN (_locked.publication).delivery_id IS NOT NULL
+        WHEN ((_locked.publication).delivery_id IS NOT NULL
+              AND (_locked.publication).pause_code IS DISTINCT FROM 'missed')
              OR (_locked.publication).status NOT IN ('approved', 'scheduled', 'publishing', 'paused')
              OR (_locked.publication).approved_plan_hash IS NULL THEN 'not_schedulable'
         WHEN p_at < clock_timestamp() - interval '1 minute' THEN 'in_past'
@@ -58,6 +59,8 @@ BEGIN
         scheduled_at = p_at,
         timezone = coalesce(p_timezone, p.timezone),
         version = p.version + 1,
+        delivery_id = NULL, -- of what was missed; begin_publication brings it back
+        settled_at = NULL,
         pause_code = NULL,
         last_error = NULL,
         changed_by = p_by,

@@ -54,6 +54,12 @@ BEGIN
     FROM deliveries d
     WHERE d.workspace_id = p_workspace_id
       AND d.message_id = _message_id
+      AND d.channel_id = (
+          SELECT p.channel_id
+          FROM publications p
+          WHERE p.workspace_id = p_workspace_id
+            AND p.publication_id = p_publication_id
+      )
       AND d.enqueue_batch_id = p_publication_id
       AND d.status IN ('failed_permanent', 'dead')
     FOR UPDATE;
@@ -97,31 +103,36 @@ BEGIN
         RETURN jsonb_build_object('verdict', _verdict);
     END IF;
 
-    IF _earlier IS NOT NULL THEN
-        _delivery_id := _earlier;
-    ELSE
-        _delivery_id := new_id();
-        INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan, calls, template_version)
-        VALUES (p_workspace_id, _message_id, _plan_hash, _rendering ->> 'rendered_text', _rendering -> 'plan',
-                (_rendering ->> 'calls')::smallint, _rendering ->> 'template_version')
-        ON CONFLICT (message_id, plan_hash, workspace_id) DO NOTHING;
-        SELECT r.rendering_id
-        INTO _rendering_id
-        FROM (
-            SELECT r.rendering_id, r.workspace_id
-            FROM renderings r
-            WHERE r.message_id = _message_id
-              AND r.plan_hash = _plan_hash
-            OFFSET 0
-        ) AS r
-        WHERE r.workspace_id = p_workspace_id;
-    END IF;
+    INSERT INTO renderings (workspace_id, message_id, plan_hash, rendered_text, plan, calls, template_version)
+    VALUES (p_workspace_id, _message_id, _plan_hash, _rendering ->> 'rendered_text', _rendering -> 'plan',
+            (_rendering ->> 'calls')::smallint, _rendering ->> 'template_version')
+    ON CONFLICT (message_id, plan_hash, workspace_id) DO NOTHING;
+    SELECT r.rendering_id
+    INTO _rendering_id
+    FROM (
+        SELECT r.rendering_id, r.workspace_id
+        FROM renderings r
+        WHERE r.message_id = _message_id
+          AND r.plan_hash = _plan_hash
+        OFFSET 0
+    ) AS r
+    WHERE r.workspace_id = p_workspace_id;
+    _delivery_id := coalesce(_earlier, new_id());
     UPDATE publications p
     SET delivery_id = _delivery_id,
         updated_at = _now
     WHERE p.workspace_id = p_workspace_id
       AND p.publication_id = p_publication_id;
     IF _earlier IS NOT NULL THEN
+        -- What was approved now goes out, from its first part unless it is the plan that was begun.
+        UPDATE deliveries d
+        SET rendering_id = _rendering_id,
+            plan_hash = _plan_hash,
+            template_version = _rendering ->> 'template_version',
+            render_meta = jsonb_build_object('plan_hash', _plan_hash, 'publication', d.render_meta -> 'publication')
+        WHERE d.workspace_id = p_workspace_id
+          AND d.delivery_id = _earlier
+          AND d.plan_hash <> _plan_hash;
         PERFORM requeue(p_workspace_id, ARRAY[_earlier], 'autopost', 'the publication was scheduled again', 4, true);
         RETURN jsonb_build_object('verdict', 'begun', 'delivery_id', _delivery_id);
     END IF;

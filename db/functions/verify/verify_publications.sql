@@ -4,7 +4,8 @@
 --
 -- publication            status or version is not that of its last event; or it has no event
 -- publication_move       an event begins at another status than the one before it has led to
--- publication_delivery   published, and its delivery is not sent with this message; or the reverse
+-- publication_delivery   published, and its delivery is not sent with this message; or the reverse; or it is of another
+--                        channel
 CREATE OR REPLACE FUNCTION verify_publications(
     p_workspace_id uuid,
     p_after uuid,
@@ -75,7 +76,7 @@ AS $$
                concat_ws(' ', d.status, d.provider_message_id), concat_ws(' ', p.status, p.published_message_id)
         FROM page p
         CROSS JOIN LATERAL (
-            SELECT d.status, d.provider_message_id
+            SELECT d.status, d.provider_message_id, d.channel_id
             FROM deliveries d
             WHERE d.workspace_id = p_workspace_id
               AND d.delivery_id = p.delivery_id
@@ -83,6 +84,7 @@ AS $$
         ) AS d
         WHERE (p.status = 'published') <> (d.status = 'sent')
            OR (p.status = 'published' AND p.published_message_id IS DISTINCT FROM d.provider_message_id)
+           OR p.channel_id <> d.channel_id
     )
     SELECT (SELECT count(*) FROM page),
            (SELECT p.publication_id FROM page p ORDER BY p.publication_id DESC LIMIT 1),

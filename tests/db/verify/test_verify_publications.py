@@ -44,6 +44,7 @@ CHANGES = [
     ("DELETE FROM events WHERE action::text LIKE 'publication%'", "publication", ("none", "published, version 2")),
     ("DELETE FROM events WHERE action = 'publication_due'", "publication_move", ("scheduled", "publishing")),
     ("UPDATE publications SET published_message_id = '9'", "publication_delivery", ("sent", "published 9")),
+    ("UPDATE publications SET channel_id = new_id()", "publication_delivery", ("sent", "published")),
     ("UPDATE publications SET status = 'paused', pause_code = 'missed'", "publication_delivery", ("sent", "paused")),
 ]
 

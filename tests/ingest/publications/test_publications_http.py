@@ -131,8 +131,13 @@ async def test_what_is_approved_is_what_was_previewed(client):
     assert (refused.status_code, refused.json()["code"]) == (409, "plan_changed")
 
 
-async def test_a_creative_without_a_plan_is_not_approved_and_says_why(client):
-    publication = await client.draft("x" * 5000)
+@pytest.mark.parametrize(
+    "creative",
+    [{"text": "x" * 5000}, {}, {"text": "a", "buttons": [[{"text": "b", "url": "not a url"}]]}],
+    ids=["too long", "empty", "bad button"],
+)
+async def test_a_creative_without_a_plan_is_not_approved_and_says_why(client, creative):
+    publication = await client.draft(creative_draft=creative)
 
     previewed = (await client.do(publication, "preview")).json()
     refused = await client.do(publication, "approve")

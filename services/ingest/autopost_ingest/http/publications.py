@@ -21,6 +21,7 @@ from autopost_ingest.publications.calendar import calendar
 from autopost_ingest.publications.gateway import Prepared, PublicationGateway
 from autopost_ingest.publications.prepare import CreativeCompiler
 from autopost_ingest.publications.requests import (
+    MOST_LISTED,
     ApproveRequest,
     EmptyRequest,
     Filter,
@@ -96,7 +97,7 @@ class PublicationApi:
         async with self._callers.admitted(request) as caller:
             wanted = read_filter(request)
             begin = wanted.begin or datetime.now(UTC) - CALENDAR_PAST
-            found = await self._pages(caller, replace(wanted, begin=begin))
+            found = await self._pages(caller, replace(wanted, begin=begin, limit=MOST_LISTED))
             return web.Response(body=calendar(found), content_type="text/calendar", charset="utf-8")
 
     async def read(self, request: web.Request) -> web.Response:

@@ -21,7 +21,7 @@ CONFLICTS = {
     "not_approved": "approve it first: it is a draft",
     "not_schedulable": "a publication that is {status} cannot be given another time{paused}",
     "not_scheduled": "only a scheduled publication can be unscheduled; this one is {status}",
-    "not_retryable": "there is nothing to retry: it is {status}{paused} and no delivery of it failed; schedule it",
+    "not_retryable": "there is nothing to retry: it is {status}{paused} and no delivery of it failed",
     "unconfirmed": "it is not known whether it was sent: look into the channel, then use resolve",
     "not_unconfirmed": "nothing is to be resolved: it is {status}{paused}",
     "refused": "its delivery cannot be sent again",

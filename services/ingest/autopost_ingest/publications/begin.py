@@ -10,7 +10,6 @@ from autopost_runtime.telemetry import metrics
 from autopost_runtime.telemetry import tracing as telemetry
 from autopost_runtime.telemetry.logs import get_logger
 
-from autopost_ingest.errors import InvalidPost
 from autopost_ingest.publications.gateway import BeginVerdict, Due, PublicationGateway
 from autopost_ingest.publications.prepare import CreativeCompiler
 
@@ -50,12 +49,5 @@ class PublicationStarter:
         prepared = await self._gateway.read_publication(due.workspace_id, due.publication_id)
         if prepared is None or prepared.publication.version != due.version:
             return "stale"
-        try:
-            compiled = await self._compiler.compile(due.workspace_id, prepared)
-            post = compiled.post
-        except InvalidPost as exc:  # it was fine when it was approved: a file is gone, or a rule has changed
-            problem = {"code": "invalid", "field": exc.field, "message": exc.reason}
-            post = {"content_hash": f"invalid:{due.publication_id}", "hash_version": 0, "payload": {}} | {
-                "renderings": [{"problems": [problem]}]
-            }
-        return await self._gateway.begin_publication(due.workspace_id, due.publication_id, due.version, post)
+        compiled = await self._compiler.compile(due.workspace_id, prepared)
+        return await self._gateway.begin_publication(due.workspace_id, due.publication_id, due.version, compiled.post)
