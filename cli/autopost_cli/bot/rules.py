@@ -18,6 +18,8 @@ from autopost_cli.operate.operate import CommonOptions, changing, print_json, pr
 from autopost_cli.operate.times import Moment
 
 LISTED = ("rule_id", "version", "enabled", "intent", "mode", "priority", "state", "next_state", "created_at")
+LONGEST_VERSION = 9
+"""Digits."""
 
 
 @click.group()
@@ -211,13 +213,21 @@ def _chosen(release: tuple[str, ...], stored: list[Row]) -> list[Row]:
     newest = {row["rule_id"]: row["version"] for row in reversed(stored)}
     if not release:
         return [{"rule_id": rule_id, "version": version} for rule_id, version in newest.items()]
-    chosen = []
+    there = {(row["rule_id"], row["version"]) for row in stored}
+    chosen: dict[str, Row] = {}
     for written in release:
         rule_id, _, version = written.partition("=")
         if version and not version.isdecimal():
             raise click.UsageError(f"{written!r}: write RULE or RULE=VERSION, such as delivery=3")
-        chosen.append({"rule_id": rule_id, "version": int(version) if version else newest.get(rule_id, 1)})
-    return chosen
+        if rule_id in chosen:
+            raise click.UsageError(f"rule {rule_id} is named twice; name one version of it")
+        number = newest.get(rule_id) if not version else int(version[:LONGEST_VERSION])
+        if (rule_id, number) not in there or len(version) > LONGEST_VERSION:
+            raise click.ClickException(
+                f"rule {rule_id} has no version {version[:20] or 'at all'}; see `autopost bot rules list --all`"
+            )
+        chosen[rule_id] = {"rule_id": rule_id, "version": number}
+    return list(chosen.values())
 
 
 def _check_names(release: tuple[str, ...], newest: bool) -> None:

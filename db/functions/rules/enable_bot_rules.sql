@@ -3,14 +3,14 @@
 -- Makes versions of rules answer, or none of a rule, all in one transaction: a turn is decided by all of the release or
 -- by none of it.
 --
--- release   [{"rule_id", "version"}]; version null disables the rule
+-- release   [{"rule_id", "version"}], each rule once; version null disables the rule
 -- lint      what the caller found in the rules as they will be: {"errors", "forced", "rules_seq", "was", "is"}; rules_seq
 --           is that of the rules it looked at, was and is are the hashes before and after
 -- Verdicts  enabled, disabled (with the version that answered before), unchanged
 -- Appends   bot_rules_changed with both hashes, if anything changed
 -- Locks     bot_settings by key, bot_rules
--- Raises    AP010 without operator or reason; AP014 for a workspace without a bot, a version that is not there, errors
---           that were not forced, or rules that changed since the caller looked at them
+-- Raises    AP010 without operator or reason; AP014 for a workspace without a bot, a rule that is there twice, a version that is
+--           not there, errors that were not forced, or rules that changed since the caller looked at them
 CREATE OR REPLACE FUNCTION enable_bot_rules(
     p_workspace_id uuid,
     p_release jsonb,
@@ -26,6 +26,7 @@ AS $$
 DECLARE
     _signature jsonb := operator_signature(p_operator, p_reason);
     _seq bigint := lock_bot_rules(p_workspace_id);
+    _twice text;
     _missing text;
     _release jsonb;
 BEGIN
@@ -35,6 +36,15 @@ BEGIN
     IF (p_lint ->> 'errors')::int > 0 AND NOT coalesce((p_lint ->> 'forced')::boolean, false) THEN
         RAISE EXCEPTION 'the rules have % errors', p_lint ->> 'errors'
             USING ERRCODE = 'AP014', HINT = '`autopost bot lint` names them';
+    END IF;
+    SELECT g ->> 'rule_id'
+    INTO _twice
+    FROM jsonb_array_elements(p_release) AS g
+    GROUP BY 1
+    HAVING count(*) > 1
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'rule % is there twice', _twice USING ERRCODE = 'AP014', HINT = 'name one version of it';
     END IF;
     SELECT format('rule %s has no version %s', g ->> 'rule_id', coalesce(g ->> 'version', 'at all'))
     INTO _missing

@@ -94,6 +94,19 @@ async def test_a_release_with_errors_is_refused_and_they_are_named(shop: Shop, c
     assert (await shop.answering())["delivery"] == 2
 
 
+async def test_a_release_names_each_rule_once_and_versions_that_are_there(shop: Shop):
+    before = await shop.answering()
+    for named, words in (
+        (("delivery=1", "delivery"), "delivery is named twice"),
+        (("delivery=99",), "rule delivery has no version 99;"),
+        (("delivery=" + "9" * 5000,), "rule delivery has no version 999"),
+        (("unknown",), "rule unknown has no version at all"),
+    ):
+        refused = await shop("rules", "enable", *named, "--force", *SIGNED)
+        assert refused.code in (1, 2) and words in refused.err
+    assert await shop.answering() == before
+
+
 async def test_rules_that_are_disabled_answer_no_more(shop: Shop):
     assert (await shop("rules", "disable", "thanks", *SIGNED)).code == 0
     assert "thanks" not in await shop.answering()

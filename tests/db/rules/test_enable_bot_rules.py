@@ -87,6 +87,15 @@ async def test_a_release_with_a_version_that_is_not_there_changes_nothing(bot: B
     assert await enabled(bot) == {}
 
 
+async def test_a_release_names_each_rule_once(bot: Bot):
+    await import_rules(bot, DELIVERY)
+    await import_rules(bot, {**DELIVERY, "priority": 1})
+    with pytest.raises(asyncpg.PostgresError, match="delivery is there twice") as refused:
+        await enable(bot, ("delivery", 2), ("delivery", 1))
+    assert refused.value.sqlstate == "AP014"
+    assert await enabled(bot) == {}
+
+
 async def test_errors_are_refused_unless_forced(bot: Bot):
     await import_rules(bot, DELIVERY)
     with pytest.raises(asyncpg.PostgresError, match="2 errors") as refused:
