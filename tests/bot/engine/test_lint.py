@@ -41,6 +41,24 @@ def test_l0_buttons_that_no_message_can_have(row):
     assert found(rules(menu=[row]), "L0") == [("error", None)]
 
 
+@pytest.mark.parametrize("wrong", [{"state": "operator"}, {"state": "default", "next_state": "operator"}])
+def test_l0_a_state_of_the_bots_own(wrong):
+    assert found(rules(keyed("r", "слово", **wrong)), "L0") == [("error", "r")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"kind": "order", "digits": [12, 4]}, {"kind": "order", "digits": [4, 4]}),
+        ({"kind": "number", "min": 2, "max": 1}, {"kind": "number", "min": 0, "max": 1}),
+        ({"kind": "choice"}, {"kind": "choice", "options": ["да"]}),
+    ],
+)
+def test_l0_an_accept_that_takes_nothing(wrong, right):
+    assert found(rules(ASK, {**TAKE, "accept": wrong}), "L0") == [("error", "take")]
+    assert found(rules(ASK, {**TAKE, "accept": right}), "L0") == []
+
+
 @pytest.mark.parametrize("wrong", [{"timezone": "Europe/Moskva"}, {"hours": {"mon": [["9", "21:00"]]}}])
 def test_l0_hours_that_cannot_be_read(wrong):
     hours = {"thu": [["09:00", "21:00"]]}

@@ -23,10 +23,10 @@ from autopost_bot.engine.lint_states import lint_states, settings_texts
 from autopost_bot.engine.match import match
 from autopost_bot.engine.normal_form import normal_form
 from autopost_bot.engine.reply import UnsendableReply, compile_reply
-from autopost_bot.engine.rules import Rule, RuleButton
+from autopost_bot.engine.rules import Accept, Rule, RuleButton
 from autopost_bot.engine.ruleset import Ruleset, buttons_of
 from autopost_bot.engine.talk import GIVEN_NAMES, ButtonRows, rule_rows, say_rows
-from autopost_bot.engine.turn import DEFAULT_STATE, Reply
+from autopost_bot.engine.turn import DEFAULT_STATE, OPERATOR_STATE, Reply
 
 INTENTS = ("delivery", "payment", "returns", "warranty", "contacts")
 SHORTEST_KEYWORD = 3
@@ -44,7 +44,7 @@ def lint(ruleset: Ruleset, live_states: Mapping[str, int] | None = None) -> list
     """Sorted by rule. ``live_states``: how many chats are in each state now, where a database can say."""
     found = [Finding(code, severity, rule_id, message) for code, severity, rule_id, message in _all(ruleset)]
     for state, chats in sorted((live_states or {}).items()):
-        if state not in (*ruleset.states, DEFAULT_STATE, "operator"):
+        if state not in (*ruleset.states, DEFAULT_STATE, OPERATOR_STATE):
             message = f"{chats} chats are in state {state!r}, which no rule has: they start anew"
             found.append(Finding("L15", "error", None, message))
     return sorted(found, key=lambda one: (one.severity, one.rule_id or "", int(one.code[1:]), one.message))
@@ -105,6 +105,10 @@ def _own(ruleset: Ruleset, rule: Rule) -> Iterator[Row]:
         yield "L10", "error", rule.rule_id, "`any` without a state answers everything, everywhere"
     if (rule.capture or "") in GIVEN_NAMES | {"turns", "opened_by", "prompt", "buttons", "token", "greeted"}:
         yield "L0", "error", rule.rule_id, f"{rule.capture!r} is a name of the bot's own; capture under another one"
+    if OPERATOR_STATE in (rule.state, rule.next_state):
+        yield "L0", "error", rule.rule_id, f"{OPERATOR_STATE!r} is a state of the bot's own; name yours another way"
+    if problem := _takes_nothing(rule):
+        yield "L0", "error", rule.rule_id, f"accept takes nothing: {problem}"
     if problem := _unsendable(rule_rows(rule, "token")):
         yield "L0", "error", rule.rule_id, f"the buttons cannot be sent: {problem}"
     if dead := _never_wins(ruleset, rule):
@@ -119,6 +123,17 @@ def _own(ruleset: Ruleset, rule: Rule) -> Iterator[Row]:
     for (letters, _), count in spelled.items():
         if count > 1:
             yield "L12", "warning", rule.rule_id, f"keyword {letters!r} is there {count} times"
+
+
+def _takes_nothing(rule: Rule) -> str | None:
+    accept = rule.accept or Accept()
+    if accept.kind == "order" and accept.digits and (accept.digits[0] > accept.digits[1] or accept.digits[1] < 1):
+        return f"digits {list(accept.digits)} must be the fewest and the most"
+    if accept.kind == "number" and accept.min is not None and accept.max is not None and accept.min > accept.max:
+        return f"min {accept.min:g} is more than max {accept.max:g}"
+    if accept.kind == "choice" and not any(map(normal_form, accept.options)):
+        return "a choice must have options"
+    return None
 
 
 def _unsendable(buttons: ButtonRows) -> str | None:
