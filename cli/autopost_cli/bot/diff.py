@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"\d{3,}")
 def diff(options: CommonOptions, file: Path, since: datetime) -> None:
     """Compare the log, today's rules and those of a file, over the updates of a time.
 
-    Exit code 2 if the share of messages that no rule answers rises. Records payload_accessed.
+    Exit code 2 if the share of messages that no rule answers, or takes as a value, rises. Records payload_accessed.
     """
     new = read_ruleset(file)
     if new.refused:

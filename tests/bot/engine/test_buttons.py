@@ -74,7 +74,16 @@ def test_a_question_asked_again_has_buttons_of_its_own():
 
 def test_a_payload_that_is_not_ours_is_ignored():
     chat, _, _ = asked()
-    for payload in ("", "hello", "a.b.c.d", "size.x.y.0", "size.1.2", "." * 1024):
+    for payload in (
+        "",
+        "hello",
+        "a.b.c.d",
+        "size.x.y.0",
+        "size.1.2",
+        "." * 1024,
+        f"size.{'1' * 5000}.x.0",
+        f"size.1.x.{'1' * 5000}",
+    ):
         turn = chat.press(payload)
         assert (turn.outcome, turn.reply, turn.notification) == ("ignored", None, None)
 

@@ -19,7 +19,7 @@ from autopost_bot.engine.turn import Conversation, Turn, Update
 Change = Literal[
     "same", "other_rule", "other_text", "other_state", "other_outcome", "fallback_to_answered", "answered_to_fallback"
 ]
-FALLBACK = ("clarified", "escalated", "failed")
+FALLBACK = ("clarified", "escalated", "failed", "invalid")
 NOT_DECIDED = ("gathered", "answered", "released")
 
 

@@ -34,6 +34,8 @@ from autopost_bot.engine.turn import (
 SECOND_START = 10_000
 """Milliseconds. Clients send two starts in a row; the second is not greeted again."""
 TOKEN_LENGTH = 10
+LONGEST_NUMBER = 9
+"""Digits, in the payload of a button."""
 
 Step = Callable[[Talk], Talk | Turn]
 """Ends with a turn, or passes on what is known now."""
@@ -138,7 +140,7 @@ def _press(talk: Talk) -> Talk | Turn:
     if talk.update.kind != "press":
         return talk
     match talk.update.payload.rsplit(".", 3):
-        case [rule_id, version, question, number] if version.isdecimal() and number.isdecimal():
+        case [rule_id, version, question, number] if _is_number(version) and _is_number(number):
             text = _pressed(talk, rule_id, int(version), question, int(number))
         case _:
             return talk.turn("ignored")
@@ -146,6 +148,10 @@ def _press(talk: Talk) -> Talk | Turn:
         notice = talk.ruleset.settings.texts.stale_button
         return talk.turn("stale", notification=notice and talk.render(notice))
     return replace(talk, update=replace(talk.update, text=text))
+
+
+def _is_number(written: str) -> bool:
+    return len(written) <= LONGEST_NUMBER and written.isdecimal()
 
 
 def _pressed(talk: Talk, rule_id: str, version: int, question: str, number: int) -> str | None:
