@@ -19,7 +19,7 @@
 --                             customer does not use up the rate of all others. Of the first one in a minute the bot
 --                             tells the customer so (is_flood_notice)
 -- seq          with "stored": the number of the change in the chat, where the update is a message that the chat shows
--- Order        provider_ts is the arrival where the provider names no time
+-- Order        provider_ts is the arrival where the provider names no time, or one that is still to come
 -- Changes      bot_chats: due_at with the update in one transaction, so whoever looks for more work under the lock of
 --              the row sees either the update or the time
 -- Appends      ingress_rate_limited, ingress_dedup_dropped; bot_update_ignored for the first in a minute of a chat
@@ -37,8 +37,8 @@ DECLARE
     _chat_id text := dialog_of(p_workspace_id, p_update ->> 'chat_id');
     _kind text := p_update ->> 'kind';
     _trace_id text := p_update ->> 'trace_id';
-    _provider_ts bigint := coalesce((p_update ->> 'provider_ts')::bigint,
-                                    floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+    _provider_ts bigint := least((p_update ->> 'provider_ts')::bigint, -- which ignores null
+                                 floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
     _ignored text;
     _notice boolean;
     _seq bigint;

@@ -44,6 +44,15 @@ async def test_of_twenty_copies_one_is_stored(tenant: Tenant) -> None:
     assert {event["what"] for event in await tenant.events()} == {"ingress_dedup_dropped"}
 
 
+async def test_a_time_that_is_still_to_come_is_taken_as_now(tenant: Tenant) -> None:
+    sender = await make_sender(tenant)
+
+    await store(sender, provider_ts=2**53)
+
+    now = datetime.now(UTC).timestamp() * 1000
+    assert now - 600_000 < await tenant.db.fetchval("SELECT provider_ts FROM bot_inbox") < now + 600_000
+
+
 async def test_the_same_key_in_another_chat_is_another_update(tenant: Tenant) -> None:
     sender = await make_sender(tenant)
 
