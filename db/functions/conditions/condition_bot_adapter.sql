@@ -1,7 +1,7 @@
 -- condition_bot_adapter(in_a_row) -> the workspaces whose last replies all failed for good, with the same code
 --
--- Customers who stopped the bot (chat_denied) say nothing about it. One reply that is sent ends the condition, and so
--- does an hour without replies.
+-- Customers who stopped the bot (chat_denied) and replies that an operator gave up (manual_skip) say nothing about it.
+-- One reply that is sent ends the condition, and so does an hour without replies.
 CREATE OR REPLACE FUNCTION condition_bot_adapter(p_in_a_row bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql
@@ -19,7 +19,7 @@ AS $$
               AND e.ts > (SELECT clock_timestamp() - interval '1 hour')
               AND e.result = 'error' -- as the index of errors has them
               AND e.action = 'bot_reply_failed'
-              AND e.error ->> 'code' IS DISTINCT FROM 'chat_denied'
+              AND coalesce(e.error ->> 'code', 'unknown') NOT IN ('chat_denied', 'manual_skip')
             ORDER BY e.ts DESC
             LIMIT p_in_a_row
         ) AS e

@@ -1,6 +1,7 @@
 -- condition_bot_errors(more_than) -> the workspaces whose bot failed to reply more often within ten minutes
 --
--- Customers who stopped the bot (chat_denied) are none of its errors.
+-- Customers who stopped the bot (chat_denied) and replies that an operator gave up (manual_skip) are none of its
+-- errors.
 CREATE OR REPLACE FUNCTION condition_bot_errors(p_more_than bigint)
 RETURNS TABLE (workspace_id uuid, found bigint, since timestamptz, causes jsonb)
 LANGUAGE sql
@@ -18,7 +19,7 @@ AS $$
           AND e.ts > (SELECT clock_timestamp() - interval '10 minutes')
           AND e.result = 'error'
           AND e.action = 'bot_reply_failed'
-          AND e.error ->> 'code' IS DISTINCT FROM 'chat_denied'
+          AND coalesce(e.error ->> 'code', 'unknown') NOT IN ('chat_denied', 'manual_skip')
         GROUP BY 1
     ) AS f
     WHERE w.status <> 'disabled'

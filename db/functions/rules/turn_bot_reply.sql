@@ -74,8 +74,8 @@ BEGIN
         slot_at = NULL
     WHERE b.workspace_id = p_workspace_id
       AND b.reply_id = p_reply_id;
-    INSERT INTO events (workspace_id, action, result, meta)
-    SELECT p_workspace_id, 'bot_reply_failed', 'error', event_meta(_reply.trace_id, NULL, _signature
+    INSERT INTO events (workspace_id, action, result, error, meta)
+    SELECT p_workspace_id, 'bot_reply_failed', 'error', jsonb_build_object('code', 'manual_skip'), event_meta(_reply.trace_id, NULL, _signature
         || jsonb_build_object('chat', _chat, 'reply_id', p_reply_id, 'code', 'manual_skip'))
     WHERE p_decision = 'skip';
     INSERT INTO events (workspace_id, action, meta)
