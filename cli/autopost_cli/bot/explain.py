@@ -13,6 +13,8 @@ def why_lines(ruleset: Ruleset, update: Update | None, before: Conversation | No
     if update is None or before is None:
         yield "nothing was said yet"
         return
+    if before.expires_at is not None and before.expires_at < update.at:
+        before = Conversation()
     found = match(ruleset, before.state, update.text, update.attachments)
     yield f"«{update.text[:80]}» in state {before.state}, {found.by} pass"
     order = {hit.rule.rule_id: place for place, hit in enumerate(found.hits)}

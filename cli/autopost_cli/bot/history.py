@@ -10,7 +10,8 @@ import msgspec
 from autopost_bot.engine.normal_form import normal_form
 from autopost_bot.engine.read_update import read_update
 from autopost_bot.engine.ruleset import Ruleset, load_ruleset
-from autopost_bot.engine.turn import Conversation
+from autopost_bot.engine.turn import Conversation, Update
+from msgspec.structs import replace
 
 from autopost_cli.bot.explain import why_lines
 from autopost_cli.bot.gateway import bot_gateway
@@ -130,9 +131,19 @@ def _explained(row: Row) -> Iterator[str]:
     yield f"outcome {log['meta']['outcome']}, state {log['state_before']} → {log['state_after']}"
     if row["ruleset"]["rules"] is not None:
         ruleset = load_ruleset(row["ruleset"]["rules"], row["ruleset"]["settings"])
-        update = read_update("", row["kind"], row["update"], row["at"], row["provider_ts"])
-        yield from (f"  {line}" for line in why_lines(ruleset, update, Conversation(state=log["state_before"])))
+        yield from (f"  {line}" for line in why_lines(ruleset, _decided(row), _decided_in(log)))
     yield _replied(row["reply"])
+
+
+def _decided(row: Row) -> Update:
+    """A press says the text of its button, which only the log has."""
+    update = read_update("", row["kind"], row["update"], row["at"], row["provider_ts"])
+    return replace(update, text=row["log"]["message_text"]) if update.kind == "press" else update
+
+
+def _decided_in(log: Row) -> Conversation:
+    begins_anew = log["meta"].get("expired") or log["meta"].get("state_unknown")
+    return Conversation() if begins_anew else Conversation(state=log["state_before"])
 
 
 def _replied(reply: dict[str, Any]) -> str:

@@ -164,6 +164,8 @@ def _show(dialog: Dialog, turn: Turn, deed: dict[str, Any], said: list[dict[str,
 
 def _save(path: Path, said: list[dict[str, Any]]) -> None:
     before = read_file(path) or [] if path.exists() else []
+    if not isinstance(before, list):
+        raise click.ClickException(f"{path}: holds no list of conversations; save to another file")
     kept = [*before, {"name": f"conversation {len(before) + 1}", "turns": said}]
     path.write_text(yaml.safe_dump(kept, allow_unicode=True, sort_keys=False, width=110), encoding="utf-8")
     click.echo(f"  saved {len(said)} turns to {path}")

@@ -18,6 +18,7 @@ from db.support.bots import Bot
 from db.support.builders import Tenant
 from harness.autopost_command import Autopost, Ran
 from harness.databases import Database
+from msgspec.structs import replace
 
 SIGNED = ("--operator", "ann", "--reason", "complaint 12")
 SHOP = ("--workspace", "shop")
@@ -125,11 +126,7 @@ async def test_the_log_shows_what_was_written_and_answered_and_says_who_looked(s
 
 async def test_why_names_the_rule_and_those_that_came_later(shop: Shop):
     [key] = await talk(shop, "Как оплатить и сколько стоит доставка?")
-    await shop.db.execute(
-        "SELECT keep_ruleset($1, $2, $3, $4)",
-        *(shop.workspace, shop.ruleset.hash, json.dumps(shop.ruleset.rules_document)),
-        json.dumps(shop.ruleset.settings_document),
-    )
+    await keep_ruleset(shop)
 
     ran = await shop("why", key, *SIGNED)
 
@@ -139,6 +136,39 @@ async def test_why_names_the_rule_and_those_that_came_later(shop: Shop):
     assert "returns_order: answers only in state returns_order" in ran.out
     assert ": sent " in ran.out
     assert (await shop("why", "mid.0", *SIGNED)).code == 1
+
+
+async def keep_ruleset(shop: Shop) -> None:
+    await shop.db.execute(
+        "SELECT keep_ruleset($1, $2, $3, $4)",
+        *(shop.workspace, shop.ruleset.hash, json.dumps(shop.ruleset.rules_document)),
+        json.dumps(shop.ruleset.settings_document),
+    )
+
+
+async def test_why_judges_by_no_state_that_had_expired(shop: Shop):
+    await talk(shop, "Хочу вернуть товар")
+    shop._conversations[CHAT] = replace(shop._conversations[CHAT], expires_at=datetime(2020, 1, 1, tzinfo=UTC))
+    [key] = await talk(shop, "12345")
+    await keep_ruleset(shop)
+
+    ran = await shop("why", key, *SIGNED)
+
+    assert "«12345» in state default" in ran.out
+    assert "returns_order: answers only in state returns_order" in ran.out
+
+
+async def test_why_shows_what_a_press_said(shop: Shop):
+    [key] = await talk(shop, "доставка")
+    await shop.db.execute(
+        "UPDATE bot_inbox SET kind = 'message_callback', update = $1", json.dumps({"callback": {"payload": "a.1.b.0"}})
+    )
+    await keep_ruleset(shop)
+
+    ran = await shop("why", key, *SIGNED)
+
+    assert "«доставка» in state default" in ran.out
+    assert "delivery: wins" in ran.out
 
 
 async def test_unmatched_texts_are_counted_and_masked_and_have_a_nearest_rule(shop: Shop):
@@ -174,6 +204,8 @@ async def test_a_failed_reply_is_sent_again_and_a_waiting_one_given_up(shop: Sho
     assert "skipped" in (await shop("skip", reply, *SIGNED)).out
     assert (await shop.bot.reply(CHAT))["failed_at"] is not None
     assert [event["code"] for event in await shop.events("bot_reply_failed")] == ["manual_skip"]
+    assert await shop.db.fetchval("SELECT count(*) FROM condition_bot_errors(0)") == 0
+    assert await shop.db.fetchval("SELECT count(*) FROM condition_bot_adapter(1)") == 0
 
     assert "retried" in (await shop("retry", reply, *SIGNED)).out
     again = await shop.bot.reply(CHAT)

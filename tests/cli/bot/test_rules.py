@@ -153,16 +153,40 @@ async def test_a_file_that_is_not_written_as_it_should_be_is_a_message(tmp_path:
 
 async def test_a_talk_in_the_terminal_can_be_saved_and_run_as_a_test(tmp_path: Path):
     saved = tmp_path / "talk.yaml"
-    lines = ["возврат", ":why", ":state", "отмена", ":press Доставка", ":wait 31m", ":photo", f":save {saved}", ":quit"]
+    lines = [
+        "возврат",
+        ":why",
+        ":state",
+        ":wait 31m",
+        "12345",
+        ":why",
+        "отмена",
+        ":press Доставка",
+        ":wait 31m",
+        ":photo",
+        f":save {saved}",
+        ":quit",
+    ]
 
     ran = await Autopost("")("bot", "chat", *RULES, stdin="\n".join(lines))
 
     assert "Поможем с возвратом" in ran.out
     assert "returns: wins: priority 60, возврат*" in ran.out
+    assert "«12345» in state default" in ran.out
     assert "delivery: none of its keywords is there" in ran.out
     assert "[Доставка] [Оплата]" in ran.out
     again = await Autopost("")("bot", "test", saved, *RULES)
     assert (again.code, again.out) == (0, "1 run, 0 failures\n")
+
+
+async def test_a_talk_is_not_saved_over_another_kind_of_file(tmp_path: Path):
+    corpus = tmp_path / "corpus.yaml"
+    corpus.write_text("delivery: [доставка]\n")
+
+    ran = await Autopost("")("bot", "chat", *RULES, stdin=f"доставка\n:save {corpus}\n:quit")
+
+    assert (ran.code, corpus.read_text()) == (1, "delivery: [доставка]\n")
+    assert "corpus.yaml: holds no list of conversations" in ran.err
 
 
 async def test_without_rules_or_a_database_it_says_what_to_name(monkeypatch: pytest.MonkeyPatch):
