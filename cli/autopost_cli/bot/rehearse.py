@@ -113,7 +113,7 @@ def chat(ruleset: Ruleset, states: dict[str, int], as_json: bool) -> None:
     while (line := _line()) is not None and line != ":quit":
         try:
             _heard(dialog, line, said)
-        except (InvalidConversation, ValueError, OSError) as exc:
+        except (InvalidConversation, ValueError, OverflowError, OSError) as exc:
             click.echo(f"  {exc}", err=True)
 
 

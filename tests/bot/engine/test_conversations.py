@@ -1,8 +1,11 @@
 """Conversations that are written down, run by the engine alone."""
 
+from datetime import date
+
 import pytest
 import yaml
 from autopost_bot.engine.conversations import Dialog, InvalidConversation, run_conversations, run_phrases
+from autopost_bot.engine.ruleset import InvalidRule, load_ruleset
 from bot.support.shop_chat import EXAMPLES, shop
 
 
@@ -31,6 +34,43 @@ def test_a_conversation_begins_when_it_says():
     turns = [{"say": "а"}, {"say": "б", "reply_contains": "ответим"}]
     assert failures(*turns, at="2026-03-03T23:00:00+03:00") == []
     assert len(failures(*turns, at="2026-03-03T12:00:00+03:00")) == 1
+
+
+@pytest.mark.parametrize("at", ["foo", date(2026, 3, 3), 5])
+def test_a_beginning_that_is_no_moment_is_named(at):
+    with pytest.raises(InvalidConversation, match="at: "):
+        failures({"say": "а"}, at=at)
+
+
+@pytest.mark.parametrize(
+    ("turn", "named"),
+    [
+        ({"say": "а", "context": "a"}, "context"),
+        ({"wait": "9999999999 days"}, "duration"),
+        ({"wait": "9999999 days"}, "wait"),
+        ({"wait": float("inf")}, "duration"),
+    ],
+)
+def test_a_turn_with_an_odd_value_is_named(turn, named):
+    with pytest.raises(InvalidConversation, match=f"turn 2: .*{named}"):
+        failures({"say": "а"}, turn)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        (5, "mapping"),
+        ([], "mapping"),
+        ({"state_ttl": float("inf")}, "state_ttl"),
+        ({"state_ttl": float("nan")}, "state_ttl"),
+        ({"late_after": "99999999999 days"}, "late_after"),
+        ({"escalation": 5}, "escalation"),
+        ({"escalation": {"hold": "soon"}}, "escalation.hold"),
+    ],
+)
+def test_settings_that_cannot_be_read_are_named(settings, named):
+    with pytest.raises(InvalidRule, match=f"settings: .*{named}"):
+        load_ruleset([], settings)
 
 
 @pytest.mark.parametrize(

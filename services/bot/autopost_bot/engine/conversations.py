@@ -64,7 +64,10 @@ class Dialog:
         self._count = 0
 
     def wait(self, time: timedelta) -> None:
-        self.at += time
+        try:
+            self.at += time
+        except OverflowError:
+            raise InvalidConversation(f"wait: {time.days} days lead past the last year there is") from None
 
     def say(self, text: str, attachments: tuple[str, ...] = ()) -> Turn:
         return self._get(kind="message", text=text, attachments=attachments)
@@ -115,17 +118,30 @@ def run_phrases(ruleset: Ruleset, phrases: Mapping[str, Sequence[str]]) -> Itera
 
 
 def _run(ruleset: Ruleset, name: str, conversation: Mapping[str, Any]) -> Iterator[Failure]:
+    dialog = Dialog(ruleset, _begin(name, conversation.get("at") or BEGIN))
+    number = 0
     try:
-        at = conversation.get("at") or BEGIN
-        dialog = Dialog(ruleset, datetime.fromisoformat(at) if isinstance(at, str) else at)
         for number, step in enumerate(conversation["turns"], 1):
             turn = _step(dialog, step)
             expected = {field: value for field, value in step.items() if field not in DEEDS}
             for field, value in expected.items():
                 if turn is None or not _holds(field, value, found := _found(field, turn, dialog)):
                     yield Failure(name, number, field, value, None if turn is None else found)
-    except (InvalidConversation, ValueError, TypeError) as exc:
+    except (InvalidConversation, ValueError, TypeError, OverflowError) as exc:
         raise InvalidConversation(f"{name!r}, turn {number}: {exc}") from None
+
+
+def _begin(name: str, at: Any) -> datetime:
+    """Without a zone it is UTC."""
+    try:
+        read = datetime.fromisoformat(at) if isinstance(at, str) else at
+    except ValueError:
+        read = None
+    if not isinstance(read, datetime):
+        raise InvalidConversation(
+            f"{name!r}: at: {str(at)[:40]!r} is no moment; write one like 2026-03-03T09:00:00+03:00"
+        )
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
 def _step(dialog: Dialog, step: Any) -> Turn | None:
@@ -135,6 +151,8 @@ def _step(dialog: Dialog, step: Any) -> Turn | None:
     unknown = sorted(step.keys() - {*DEEDS, *EXPECTED})
     if unknown:
         raise InvalidConversation(f"unknown field {unknown[0]!r}; known are {', '.join(EXPECTED)}")
+    if not isinstance(step.get("context", {}), Mapping):
+        raise InvalidConversation("context: must be a mapping")
     match deeds[0]:
         case "wait":
             dialog.wait(read_interval(step["wait"]))

@@ -13,6 +13,13 @@ _UNITS = {"ms": "milliseconds", "mi": "minutes", "m": "minutes", "s": "seconds",
 
 def read_interval(value: Any) -> timedelta:
     """``12 hours``, ``31m``, ``1 day 02:00:00``, ``PT30M`` or seconds; raises ``ValueError``."""
+    try:
+        return _read(value)
+    except OverflowError:
+        raise ValueError(f"{str(value)[:40]!r} is too long a duration") from None
+
+
+def _read(value: Any) -> timedelta:
     if isinstance(value, timedelta):
         return value
     if isinstance(value, int | float):

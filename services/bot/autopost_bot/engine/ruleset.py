@@ -4,6 +4,7 @@ A rule that cannot be read is set aside and named in ``refused``; the others ans
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -33,17 +34,26 @@ def read_rule(row: Mapping[str, Any]) -> Rule:
 
 def read_settings(row: Mapping[str, Any] | None) -> Settings:
     """A row of ``bot_settings``, or the settings of a rules file."""
+    if row is not None and not isinstance(row, Mapping):
+        raise InvalidRule("settings: must be a mapping")
     fields = {name: value for name, value in (row or {}).items() if value is not None}
     try:
         for name in ("state_ttl", "late_after"):
             if name in fields:
-                fields[name] = read_interval(fields[name])
-        escalation = fields.get("escalation") or {}
-        if "hold" in escalation:
-            fields["escalation"] = {**escalation, "hold": read_interval(escalation["hold"])}
+                fields[name] = _interval(name, fields[name])
+        escalation = fields.get("escalation")
+        if isinstance(escalation, Mapping) and "hold" in escalation:
+            fields["escalation"] = {**escalation, "hold": _interval("escalation.hold", escalation["hold"])}
         return msgspec.convert(fields, Settings, strict=False)
     except (msgspec.ValidationError, ValueError) as exc:
         raise InvalidRule(f"settings: {exc}") from None
+
+
+def _interval(name: str, value: Any) -> timedelta:
+    try:
+        return read_interval(value)
+    except ValueError as exc:
+        raise ValueError(f"{name}: {exc}") from None
 
 
 def load_ruleset(rows: Iterable[Mapping[str, Any]], settings: Mapping[str, Any] | None = None) -> "Ruleset":
