@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,23 @@ def read_ruleset(path: Path) -> Ruleset:
         if not isinstance(rule, Mapping) or (unknown := sorted(map(str, rule.keys() - set(Rule.__struct_fields__)))):
             what = "must be a mapping" if not isinstance(rule, Mapping) else f"unknown field {unknown[0]!r}"
             raise click.ClickException(f"{path}: rules[{number}]: {what}")
+    if unknown_name := _unknown_name(document.get("settings"), msgspec.to_builtins(Settings())):
+        raise click.ClickException(f"{path}: settings: unknown field {unknown_name}")
     try:
         return load_ruleset(document["rules"], document.get("settings"))
     except InvalidRule as exc:
         raise click.ClickException(f"{path}: {exc}") from None
+
+
+def _unknown_name(given: Any, known: Mapping[str, Any], prefix: str = "") -> str | None:
+    """The first name that no setting has, with the nearest one. What is free, like hours, has no known names."""
+    for name, value in given.items() if isinstance(given, Mapping) else ():
+        if name not in known:
+            nearest = get_close_matches(str(name), known, 1)
+            return f"{prefix + str(name)!r}" + (f"; did you mean {prefix + nearest[0]!r}?" if nearest else "")
+        if isinstance(known[name], Mapping) and (found := _unknown_name(value, known[name], f"{prefix}{name}.")):
+            return found
+    return None
 
 
 def write_rules(ruleset: Ruleset) -> str:

@@ -67,6 +67,13 @@ def test_l0_hours_that_cannot_be_read(wrong):
     assert found(rules(hours={}), "L0") == [("warning", None)]
 
 
+@pytest.mark.parametrize(("day", "named"), [("wed", "wed: "), ("monday", "'monday' is not one of mon")])
+def test_l0_each_day_of_the_hours_is_read(day, named):
+    hours = {"thu": [["09:00", "21:00"]], day: [["9", "21:00"]]}
+    (finding,) = (one for one in lint(rules(hours=hours)) if one.code == "L0")
+    assert named in finding.message
+
+
 def test_l1_a_rule_that_another_one_always_precedes():
     broad, narrow = keyed("broad", "достав", priority=2), keyed("narrow", "доставка", "доставим", priority=1)
     assert found(rules(broad, narrow), "L1") == [("error", "narrow")]

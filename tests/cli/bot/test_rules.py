@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
+from autopost_cli.bot.rules_file import read_ruleset
 from bot.support.shop_chat import EXAMPLES
 from harness.autopost_command import Autopost, Ran
 from harness.databases import Database
@@ -192,3 +194,19 @@ async def test_a_talk_is_not_saved_over_another_kind_of_file(tmp_path: Path):
 async def test_without_rules_or_a_database_it_says_what_to_name(monkeypatch: pytest.MonkeyPatch):
     ran = await Autopost("")("bot", "lint")
     assert ran.code == 2 and "--rules" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"cancel_wrods": ["стоп"]}, "unknown field 'cancel_wrods'; did you mean 'cancel_words'?"),
+        ({"texts": {"greting": "x"}}, "unknown field 'texts.greting'; did you mean 'texts.greeting'?"),
+        ({"fallback": {"zzz": 1}}, "unknown field 'fallback.zzz'"),
+    ],
+)
+def test_a_setting_of_a_file_that_nobody_knows_is_named(tmp_path: Path, settings: dict[str, Any], named: str):
+    path = tmp_path / "rules.yaml"
+    path.write_text(yaml.safe_dump({"rules": [], "settings": settings}))
+    with pytest.raises(click.ClickException) as refused:
+        read_ruleset(path)
+    assert named in refused.value.message

@@ -20,6 +20,7 @@ _ON_DAY = (
 )
 FURTHEST = 400
 WEEK = 7
+A_MONDAY = date(2026, 1, 5)
 
 
 def opens_at(hours: dict[str, Any] | None, timezone: str, at: datetime) -> datetime | None:
@@ -33,6 +34,19 @@ def opens_at(hours: dict[str, Any] | None, timezone: str, at: datetime) -> datet
         if openings:
             return min(openings)
     return None
+
+
+def check_hours(hours: dict[str, Any] | None, timezone: str) -> None:
+    """Read every day once; raises for one that cannot be read, and for a name that is no day."""
+    zone = ZoneInfo(timezone)
+    for name in hours or {}:
+        if name not in (*DAYS, "holidays"):
+            raise ValueError(f"{name!r} is not one of {', '.join(DAYS)}, holidays")
+    for day in (A_MONDAY + timedelta(days=n) for n in range(WEEK)):
+        try:
+            list(_spans({**(hours or {}), "holidays": ()}, zone, day))
+        except (ValueError, TypeError) as exc:
+            raise ValueError(f"{DAYS[day.weekday()]}: {exc}") from None
 
 
 def in_words(opening: datetime | None, timezone: str, at: datetime) -> str:

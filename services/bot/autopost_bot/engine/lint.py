@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from autopost_bot.engine.hours import opens_at
+from autopost_bot.engine.hours import check_hours, opens_at
 from autopost_bot.engine.keywords import read_keyword
 from autopost_bot.engine.lint_states import lint_states, settings_texts
 from autopost_bot.engine.match import match
@@ -84,6 +84,7 @@ def _templates(ruleset: Ruleset) -> Iterator[Row]:
 def _hours(ruleset: Ruleset) -> Iterator[Row]:
     settings = ruleset.settings
     try:
+        check_hours(settings.hours, settings.timezone)
         if opens_at(settings.hours, settings.timezone, ANY_MOMENT) is None:
             yield "L0", "warning", None, "hours: operators are never there"
     except Exception as exc:
