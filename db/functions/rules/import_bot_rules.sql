@@ -4,7 +4,7 @@
 --
 -- rules     [{"rule_id", "intent", "pattern", …}], each rule once
 -- Verdicts  added      with the new version
---           unchanged  a version that says the same is there: the newest of these
+--           unchanged  the newest version says the same; an older one that does is added again, as the newest
 -- Appends   bot_rules_changed, if any was added
 -- Locks     bot_settings by key, so that versions are numbered one import after the other
 -- Raises    AP010 without operator or reason, AP014 for a workspace without a bot or a rule that is there twice
@@ -32,11 +32,12 @@ BEGIN
     RETURN QUERY
     WITH given AS MATERIALIZED (
         SELECT g.r, g.place, g.r ->> 'rule_id' AS rule_id,
-               (SELECT max(b.version)
+               (SELECT CASE WHEN bot_rule_content(to_jsonb(b)) = bot_rule_content(g.r) THEN b.version END
                 FROM bot_rules b
                 WHERE b.workspace_id = p_workspace_id
                   AND b.rule_id = g.r ->> 'rule_id'
-                  AND bot_rule_content(to_jsonb(b)) = bot_rule_content(g.r)) AS same,
+                ORDER BY b.version DESC
+                LIMIT 1) AS same,
                (SELECT coalesce(max(b.version), 0) + 1
                 FROM bot_rules b
                 WHERE b.workspace_id = p_workspace_id
